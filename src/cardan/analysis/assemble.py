@@ -51,7 +51,7 @@ def assemble_least(
     again.seconds += found.seconds
     least_cost, last_cost = (cost(start_angles(system, one)[: len(bounds)])[0] for one in (state, again.state))
     if not reason and not last_cost <= least_cost + SAME_COST * abs(least_cost):
-        reason = "the least cost is where axes are opposed that a joint aligns; start nearer to the wanted pose"
+        reason = "the least cost is in a pose with opposed axes that a joint aligns; start nearer to the wanted pose"
     if again.ok and reason:
         again.status, again._no_least = Status.NO_LEAST, reason
     return again

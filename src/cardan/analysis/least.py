@@ -6,8 +6,8 @@ by Newton's method in the null space Z of J, in scaled unknowns.  With the multi
 is  −|Zᵀ H Z|⁻¹ Zᵀ g,  where H is the derivative of g + Jᵀλ, computed by differences of the exact J, and |·| has the
 absolute eigenvalues; the poses are then corrected to satisfy f.  A parameter at a bound that the cost pushes outwards
 is fixed there, and so is a coordinate at a limit: the row of the limit is then an equation.  Where Zᵀ g = 0 but Zᵀ H Z
-is not positive definite, a cost that is less is looked for along its other eigenvectors, so that a maximum, a saddle
-and an inflection are not returned.  The result is a local minimum.  [NocedalWright2006], chapter 18.
+is not positive definite, a smaller cost is sought along the eigenvectors without positive curvature, so that a maximum,
+a saddle and an inflection are not returned.  The result is a local minimum.  [NocedalWright2006], chapter 18.
 """
 
 from __future__ import annotations
@@ -33,16 +33,22 @@ NEAREST = "nearest"
 MOST_STEPS = 100
 LONGEST = 0.3  # scaled: of the first step, and of the rotations of every step
 FURTHER = 2.0  # the bound of the next step, relative to that of an accepted step that was shortened to its bound
-AWAY = 1e3  # scaled: a parameter that has moved further without reaching a minimum runs away
+AWAY = 1e3  # scaled: if a parameter has moved further without a minimum, the cost has no least value
 MOST_AWAY = 1e8  # scaled: where steps end
 PROBE = 1e-6  # scaled: step of the differences of J
 FLAT = 1e-10  # of the largest: smaller curvatures along freedoms that the cost does not depend on
 MET = 1e-11  # of the gradient: a smaller component along freedoms is zero
+NEARLY_MET = 1e-7  # the same, where no step decreases the cost: it is constant but for rounding
 SETTLED = 1e-11  # relative to 1 and to the scaled variables: a shorter Newton step is zero
 STRAIGHT = 1e-6  # of the largest curvature of all steps: a smaller one does not prove a minimum or a maximum
-PROBES = (0.1, 0.01, 1e-3)  # scaled: distances at which a cost that is less is looked for
+PROBES = (0.1, 0.01, 1e-3)  # scaled: distances at which a smaller cost is sought
 LESS = 1e-11  # relative to the cost: a decrease above rounding
+SAME = 1e-13  # relative to the cost: a smaller change is rounding
+SHORTEST = 1e-12  # of a step: the share at which halving ends
+TINY = 1e-300  # for a cost of zero
 CORRECTIONS = 20
+CORRECTED = 1e-15  # scaled: a correction of rounding
+STALLED = 1e-12  # scaled: a correction below this that does not halve is rounding too
 AT_BOUND = 1e-12  # scaled: distance from a bound
 AT_EDGE = 1e-6  # of the extent: distance from a value that a joint does not allow
 AT_START = 1e-10  # scaled: distance from a bound that the assembly before may leave
@@ -196,6 +202,7 @@ class _Unknowns(NamedTuple):
 
     @property
     def free(self) -> int:
+        """Number of free variables."""
         return len(self.scales)
 
     def of(self, q: FloatArray) -> FloatArray:
@@ -221,15 +228,15 @@ class _Unknowns(NamedTuple):
 
 
 class _Search:
-    """One minimisation: the cost, the limits and the variables that are held, and what has been found."""
+    """One minimisation: the cost, the limits and variables that are held, and the point that is reached."""
 
     def __init__(self, unknowns: _Unknowns, problem: Problem, cost: Cost, q: FloatArray) -> None:
         self.unknowns, self.problem, self._cost = unknowns, problem, cost
         self.limits = _Limits(unknowns.system, problem)
-        self.fixed: list[int] = []
+        self.fixed: list[int] = []  # variables at a bound
         self.q = q
         self.value, self.g = self.gradient(q)
-        self.most_curved = 0.0
+        self.most_curved = 0.0  # largest curvature of all steps
         self.is_undefined = False  # whether the cost of a trial of this step is not finite
 
     def gradient(self, q: FloatArray) -> tuple[float, FloatArray]:
@@ -250,7 +257,7 @@ class _Search:
         """Take a scaled step if it decreases the cost by more than ``least``, or reaches a bound; whether it did.
 
         slope: largest component of the gradient along the freedoms; where the cost is the same but for rounding, this
-        must become less.
+        must decrease.
         """
         trial, hit, reached = _trial(self.unknowns, self.limits, self.q, step, self.fixed)
         if trial is None:
@@ -263,7 +270,7 @@ class _Search:
         if not system.are_valid(trial[self.unknowns.first :][: len(system.variable_names)]):
             return False
         if not value < self.value - least:
-            is_same = least == 0.0 and abs(value - self.value) <= 1e-13 * max(abs(self.value), 1e-300)
+            is_same = least == 0.0 and abs(value - self.value) <= SAME * max(abs(self.value), TINY)
             if not is_same or not (hit or reached or self._slope(trial, g) < slope):
                 return False
         self.q, self.value, self.g = trial, value, g
@@ -271,12 +278,22 @@ class _Search:
         self.limits.held |= reached
         return True
 
+    def take_share(self, step: FloatArray, slope: float) -> float:
+        """Take a scaled step, halved until :meth:`take` accepts it; returns the share, 0 if none was accepted."""
+        share, self.is_undefined = 1.0, False
+        while share > SHORTEST:
+            if self.take(share * step, slope):
+                return share
+            share *= 0.5
+        return 0.0
+
     def _slope(self, q: FloatArray, g: FloatArray) -> float:
+        """Largest component of a scaled gradient along the freedoms at q."""
         own = self.limits.rows(self.limits.held)
         return float(np.abs(_At(self.unknowns.system, own, q, self.fixed).null.T @ g).max(initial=0.0))
 
     def escape(self, z: FloatArray, values: FloatArray, vectors: FloatArray) -> bool:
-        """Move along a direction without positive curvature to a cost that is less; whether there is one.
+        """Move along a direction without positive curvature to a smaller cost; whether there is one.
 
         Among directions without curvature only those that change variables are tried.
         """
@@ -323,11 +340,8 @@ def minimise(
         slope = z.T @ search.g
         steepest = float(np.abs(slope).max(initial=0.0))
         values, vectors = search.curvature(own, here, multipliers)
-        most = float(np.abs(values).max(initial=0.0))
-        divisors = np.maximum(np.abs(values), FLAT * most if most > 0.0 else 1.0)
-        newton = z @ -(vectors @ ((vectors.T @ slope) / divisors))
+        newton, is_convex = _newton_step(z, slope, values, vectors)
         v = unknowns.of(search.q)
-        is_convex = float(values @ (vectors.T @ (z.T @ newton)) ** 2) > STRAIGHT * most * float(newton @ newton)
         is_settled = is_convex and float(np.abs(newton).max()) <= SETTLED * max(1.0, float(np.abs(v / scales).max()))
         if is_settled or steepest <= MET * float(np.abs(search.g).max()):
             if is_settled:
@@ -339,14 +353,12 @@ def minimise(
             elif not _release_limit(search.limits, multipliers) and not search.escape(z, values, vectors):
                 return search.q, ""
             continue
-        if not is_convex:  # as far as steps may go
+        if not is_convex:  # no minimum is near: as long as a step may be
             newton *= max(1.0, longest / float(np.abs(newton).max()))
         step, is_shorter = unknowns.shortened(newton, longest)
-        share, search.is_undefined = 1.0, False
-        while share > 1e-12 and not search.take(share * step, steepest):
-            share *= 0.5
-        if share <= 1e-12:
-            if steepest <= 1e-7 * float(np.abs(search.g).max()):
+        share = search.take_share(step, steepest)
+        if share == 0.0:
+            if steepest <= NEARLY_MET * float(np.abs(search.g).max()):
                 return search.q, ""
             break
         if share == 1.0:
@@ -358,6 +370,17 @@ def minimise(
     k = int(np.argmax(np.abs(unknowns.of(search.q) - drawn) / scales))
     is_away = abs(unknowns.of(search.q)[k] - drawn[k]) / scales[k] > AWAY
     return q if is_away else search.q, _reason(search, names[k], k, float(drawn[k]), bool(is_away))
+
+
+def _newton_step(z: FloatArray, slope: FloatArray, values: FloatArray, vectors: FloatArray) -> tuple[FloatArray, bool]:
+    """The scaled step −Z |Zᵀ H Z|⁻¹ Zᵀ g, and whether the curvature along it is positive.
+
+    slope: Zᵀ g; values, vectors: of Zᵀ H Z.
+    """
+    most = float(np.abs(values).max(initial=0.0))
+    divisors = np.maximum(np.abs(values), FLAT * most if most > 0.0 else 1.0)
+    step: FloatArray = z @ -(vectors @ ((vectors.T @ slope) / divisors))
+    return step, float(values @ (vectors.T @ (z.T @ step)) ** 2) > STRAIGHT * most * float(step @ step)
 
 
 def _begin(unknowns: _Unknowns, problem: Problem, cost: Cost, q: FloatArray) -> _Search:
@@ -425,7 +448,7 @@ def _release_limit(limits: _Limits, multipliers: FloatArray) -> bool:
 
 
 def _released(fixed: list[int], forces: FloatArray, is_lower: NDArray[np.bool_]) -> list[int] | None:
-    """Without the variable whose bound the cost pushes it away from; None if there is none."""
+    """The fixed variables without one that the cost pushes away from its bound; None if there is no such variable."""
     for k, force in zip(fixed, forces, strict=True):
         if force > 0.0 if is_lower[k] else force < 0.0:
             return [other for other in fixed if other != k]
@@ -457,9 +480,10 @@ def _trial(
     first, lower, upper = unknowns.first, unknowns.lower, unknowns.upper
     v, change = unknowns.of(q), step[-unknowns.free :] * unknowns.scales
     goals = np.where(change > 0.0, upper, lower)
-    room = np.abs(change) > 0.0  # of those that may reach a bound: the share of the step until there
-    room[fixed] = False
-    shares = np.where(room, np.maximum(0.0, (goals - v) / np.where(room, change, 1.0)), np.inf)
+    moves = np.abs(change) > 0.0
+    moves[fixed] = False
+    # the share of the step at which each variable reaches its bound
+    shares = np.where(moves, np.maximum(0.0, (goals - v) / np.where(moves, change, 1.0)), np.inf)
     share = min(1.0, float(shares.min()))
     hit = np.flatnonzero((shares - share) * np.abs(change) <= AT_BOUND * unknowns.scales).tolist()
     own = limits.rows(limits.held)
@@ -491,7 +515,7 @@ def _corrected(unknowns: _Unknowns, own: _Rows, trial: FloatArray, held: list[in
             return None
         correction = _At(unknowns.system, own, trial, held).correction()
         size = float(np.abs(correction).max(initial=0.0))
-        if size <= 1e-15 or (size < 1e-12 and size >= 0.5 * before):
+        if size <= CORRECTED or (size < STALLED and size >= 0.5 * before):
             v = unknowns.of(trial)
             return trial if ((v >= lower - slack) & (v <= upper + slack)).all() else None
         if not size < 2.0 * before or not np.isfinite(size):

@@ -31,7 +31,7 @@ from cardan.system.system import System
 _judging = LazyModule("cardan.coordinates._judging")
 
 FOLLOWS = 1e-7  # of ∂f/∂v: a larger rest that no motion removes means that the poses cannot follow a parameter
-ROUNDING = 1e-12  # scaled: of ∂f/∂v, where the parts of a redundant joint move together
+ROUNDING = 1e-12  # scaled: a smaller rest is rounding, as where both parts of a redundant joint move together
 FREE = 1e-9  # scaled: an output that a freedom changes by less does not depend on it
 
 

@@ -10,8 +10,9 @@
                                         whose components are the same in both parts
 
 Angles and positions of joints are free, and begin where the parts are placed; ``hold`` keeps some.  Ranges become
-limits.  Parts in compounds are placed in world.  build123d turns a hinge with ``angle_reference`` about another axis
-than its own unless that is z; here the axis is the one that was given.
+limits.  The location of a part in a compound is relative to the compound; joints are closed in world axes.  build123d
+turns a hinge with ``angle_reference`` about another axis than its own unless that is z; here the axis is the one that
+was given.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _bodies(given: Any) -> dict[str, Any]:
     found: list[Any] = []
     while waiting:
         part = waiting.pop(0)
-        part = getattr(part, "part", part)  # of a BuildPart
+        part = getattr(part, "part", part)  # a BuildPart contains its part
         if not all(hasattr(part, word) for word in ("joints", "location", "locate")):
             raise ModelError(f"{part!r:.80} is not a part of build123d; it must have joints and a location")
         if not any(part is one for one in found):
@@ -87,7 +88,7 @@ def _bodies(given: Any) -> dict[str, Any]:
 
 
 def _outer(part: Any) -> Any:
-    """The Location in world of the compound that a part is in; its own location is relative to that."""
+    """The Location in world of the compound that contains a part; the location of the part is relative to it."""
     found = type(part.location)()
     compound = getattr(part, "parent", None)
     while compound is not None:

@@ -43,7 +43,8 @@ def solve_cadquery(assembly: Any, **options: Any) -> AssemblyResult:
 def from_cadquery(assembly: Any) -> Mechanism:
     """The mechanism of an assembly: a body for each object that has a constraint, and its constraints as joints.
 
-    Bodies have the names of the objects; only an object "ground" gets another name, since the ground has this one.
+    Bodies have the names of the objects, except that an object "ground" becomes "ground 2": the fixed body has the name
+    "ground".
     """
     from cardan.mechanism import Mechanism
 
@@ -84,8 +85,8 @@ def _bodies(assembly: Any) -> dict[str, str]:
 def _fixed(assembly: Any, names: list[str]) -> set[str]:
     """Names of fixed objects: those with Fixed, and the root.
 
-    If there are none: the first object of the first constraint between two objects that has no constraint of its own,
-    if there is one.
+    Without these: among the first objects of constraints between two objects, the first that has no constraint to the
+    ground; none if all have one.
     """
     held = {c.objects[0] for c in assembly.constraints if c.kind == "Fixed"}
     held |= {name for name in names if name == assembly.name}

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-JOINED = 1e-4  # of the parameter range: what ends of trimming curves, and those along the border, may be off
+JOINED = 1e-4  # of the parameter range: smaller gaps between trimming curves, and between them and the border, close
 APEX = 1e-12  # of the height of a cone: how much is left out at its apex
-ASIDE = 0.37  # of the range of a parameter: where the normal of a surface is compared; not in the middle, at a pole
-STEP = 1e-5  # of the range of a parameter, for tangents
+ASIDE = 0.37  # of the range of a parameter: where normals are compared; poles may be at its ends and in its middle
 KINDS = ("plane", "cylinder", "cone", "sphere", "torus", "nurbs", "line", "circle", "ellipse", "vertex")
 SAME = 1e-6  # relative: radii of equal size; and radians: directions that are parallel
 
@@ -35,8 +34,9 @@ class Pick:
     """A face, an edge or a vertex of a part, in the axes of the part.
 
     ``kind``: "plane", "cylinder", "cone", "sphere", "torus" or "nurbs" of a face; "line", "circle", "ellipse" or
-    "nurbs" of an edge; "vertex".  ``size``: its area [m²], of a free form within 1e-3, or length [m].  ``center`` [m],
-    shape (3,): of a face its centre of area, of an edge the middle of its ends or the centre of its circle.
+    "nurbs" of an edge; "vertex".  ``size``: its area [m²] (of a free form exact to 1e-3), or its length [m].
+    ``center`` [m], shape (3,): of a face its centre of area; of an edge the middle of its ends, or the centre of its
+    circle.
     ``origin`` [m], ``z``, ``x``: its own frame, or None for free forms: z is the axis, the normal or the direction.
     ``name``: that of the file, "" where it has none.
     """
@@ -118,11 +118,12 @@ class Face(Pick):
     _nurbs: Any = field(default=None, repr=False)
 
     def attach_to(self, body: Body, *, trimmed: bool = False) -> Attachment:
-        """Attach its surface to a body, where it is, for :meth:`cardan.Mechanism.contact`; normals are out of the part.
+        """Attach its surface to a body, where it is, for :meth:`cardan.Mechanism.contact`.
 
+        Normals point out of the part.
         trimmed: the part of it that the loops of the face bound, as NURBS; a contact ends there.  Otherwise the whole
-        surface: a plane, cylinder, cone, sphere or torus where the file has one; NURBS if it is a hole, since the
-        normals of those point away from the axis or centre.
+        surface: a plane, cylinder, cone, sphere or torus where the file has one.  A hole is NURBS, since the normals of
+        a cylinder, cone, sphere or torus always point away from its axis or centre.
         """
         self._check_body(body)
         if trimmed:
@@ -160,11 +161,9 @@ class Face(Pick):
         if self.kind == "nurbs":
             return self.is_hole
         (low, high), (first, last) = (np.array(one) for one in self.nurbs.bounds)
-        at = np.array([low + ASIDE * (high - low), first + ASIDE * (last - first)])
-        steps = np.diag([STEP * (high - low), STEP * (last - first)])
-        points = self.nurbs.evaluate(np.vstack([at, at + steps, at - steps]))
-        normal = np.cross(points[1] - points[3], points[2] - points[4])
-        return bool(normal @ self._outward(points[0]) < 0.0)
+        at = np.array([[low + ASIDE * (high - low), first + ASIDE * (last - first)]])
+        point, along_u, along_v = self.nurbs.evaluate(at, 1)[0]
+        return bool(np.cross(along_u, along_v) @ self._outward(point) < 0.0)
 
     def _outward(self, point: FloatArray) -> FloatArray:
         """A direction from a point on a plane, cylinder, cone, sphere or torus out of the part."""
@@ -219,8 +218,8 @@ class Face(Pick):
             for k, (degree, points, weights, knots) in enumerate(curves):
                 joined = points.copy()
                 if np.abs(ends[k - 1][1] - points[0]).max() <= slack:
-                    joined[0] = ends[k - 1][1]  # ends meet within the tolerance of the file: here they coincide
-                inside = np.clip(joined, low, high)  # and curves along the border may leave the domain by as little
+                    joined[0] = ends[k - 1][1]  # ends meet within the tolerance of the file; here they must coincide
+                inside = np.clip(joined, low, high)  # curves along the border may leave the domain by this tolerance
                 joined = np.where(np.abs(joined - inside) <= slack, inside, joined)
                 loop.append(geometry.Curve(joined[:, ::-1] if is_turned else joined, weights, knots, degree=degree))
             loops.append(loop)

@@ -26,7 +26,8 @@ UNIT: Final = 1e-15  # a squared length this near to one is one up to rounding
 CROSSED: Final = 4e-16  # a cosine this small is zero up to rounding
 
 FEATURE: Final = (*spec.ENDS["frame"], "point", "vector")  # keys of a feature of a body
-UPRIGHT: Final = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), False)  # axes of a frame that are not given
+# axes x, y, z of a frame for which none are given, and whether x is given
+UPRIGHT: Final = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), False)
 
 # Names of joints in other programs.
 OTHER_NAMES: Final[Mapping[str, str]] = {
@@ -280,12 +281,12 @@ class Ends(Values):
 
 
 def _only(joint: Joint, sort: str) -> Coordinate:
-    """The coordinate of that kind ("" for any) of a joint, if it has only one."""
+    """The only coordinate of that kind ("" for any) of a joint; ModelError if it has none, or several."""
     every = [joint.of(word) for word in joint.kind.coordinates]
     found = [one for one in every if not sort or one.kind == sort]
     if not found:
         raise ModelError(
-            f"joint {joint.name!r} ({joint.kind.name}) has no {sort or 'coordinate'}; {_ways('coordinate')}"
+            f"joint {joint.name!r} ({joint.kind.name}) has no {sort or 'coordinate'}; it must be {_ways('coordinate')}"
         )
     if len(found) > 1:
         names = ", ".join(repr(f"{joint.name}.{one.name}") for one in found)

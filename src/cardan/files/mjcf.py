@@ -26,7 +26,8 @@ from cardan.system.parts import Body
 
 REFUSED: Final = ("include", "replicate", "attach", "composite", "flexcomp", "flex", "plugin")
 LIGHT: Final = 1e-6  # of a body's mass: a body between two joints of one body
-FLAGS: Final = ("gravity", "equality", "limit")  # of the simulation, which are read
+FLAGS: Final = ("gravity", "equality", "limit")  # of the simulation; others are reported
+# attributes of <compiler> that change masses; they are reported
 MASSES: Final = ("settotalmass", "balanceinertia", "boundmass", "boundinertia", "inertiagrouprange")
 TYPES: Final = ("hinge", "slide", "ball", "free")
 ROTATIONS: Final = {"x": robots.rotation_x, "y": robots.rotation_y, "z": robots.rotation_z}
@@ -52,7 +53,8 @@ class _Model:
         self.sequence = self.compiler.get("eulerseq", "xyz")
         self.autolimits = self.compiler.get("autolimits", "true") == "true"
         if self.compiler.get("coordinate", "local") != "local":
-            raise ModelError("<compiler> asks for coordinate='global', which is not read")
+            way = "load and save the model with MuJoCo 2.3.3 or older, which writes local coordinates"
+            raise ModelError(f"<compiler> has coordinate='global', which is not read; {way}")
         self.masses_from_shapes = self.compiler.get("inertiafromgeom", "auto") == "true"
         for key in MASSES:
             if key in self.compiler:
@@ -75,7 +77,7 @@ class _Model:
         self.refs: dict[str, float] = {}
 
     def _merged(self, path: str) -> dict[str, str]:
-        """The attributes of all elements at a path; the last one counts."""
+        """The attributes of all elements at a path; of equal ones the last."""
         return {key: value for element in self.root.findall(path) for key, value in element.attrib.items()}
 
     def build(self) -> Mechanism:
@@ -154,7 +156,9 @@ class _Model:
         if element.get("gravcomp") or element.get("mocap") == "true":
             self.report.count("gravcomp and mocap of bodies", name)
         joints = [
-            (self._with_defaults(child, name), at) for child, at, name in own if child.tag in ("joint", "freejoint")
+            (self._with_defaults(child, own_class), placed)
+            for child, placed, own_class in own
+            if child.tag in ("joint", "freejoint")
         ]
         report = robots.Report() if inertial is None and has_shape else self.report  # reported once, above
         last = parent, at
@@ -183,7 +187,7 @@ class _Model:
     def _own(
         self, element: ET.Element, inner: Transform, childclass: str
     ) -> Iterator[tuple[ET.Element, Transform, str]]:
-        """The elements of a body and of the frames in it, with the pose of their frame in the body and their class."""
+        """The elements of a body and of the frames in it, with the pose of the frame in the body and the childclass."""
         for child in element:
             if child.tag == "frame":
                 turned = inner.then(self._pose(child))

@@ -37,7 +37,7 @@ _faces = LazyModule("cardan.files.faces")  # most files have no contacts
 MOST_BYTES: Final = 64_000_000  # of a file
 MOST_ITEMS: Final = 1_000_000  # bodies, joints and loads
 
-HEADER: Final = 400  # characters of the units of a file
+HEADER: Final = 400  # characters after the word "units" in which other units than those of SI are sought
 _OTHER_UNITS: Final = re.compile(r"""(?:length|angle|mass)["']?\s*[=:]\s*["'](?!(?:m|rad|kg)["'])""")
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
@@ -78,7 +78,8 @@ def _parsed(content: str, file: str, as_json: bool) -> dict[str, Any]:
     """The values of a text; with exact decimals, if they are in other units than those of SI."""
     try:
         at = content.find("units")
-        exact = at >= 0 and bool(_OTHER_UNITS.search(content, at, at + HEADER))  # a guess: most files are parsed once
+        # a guess, checked below, so that most files are parsed once
+        exact = at >= 0 and bool(_OTHER_UNITS.search(content, at, at + HEADER))
         document = text.parse(content, as_json, exact=exact)
         header = document.get("units", {})
         is_exact = type(header) is dict and any(header.get(key, unit) != unit for key, unit in SI.items())
@@ -98,7 +99,7 @@ def _no_collection() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if not gc.get_freeze_count():  # to the oldest generation, which is seldom examined
+            if not gc.get_freeze_count():  # moves all objects to the oldest generation, which is seldom examined
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -47,7 +47,7 @@ ENDS: Final[Mapping[str, tuple[str, ...]]] = {
     "coordinate": ("a", "b", "of"),
 }
 COORDINATES: Final = tuple(RULES)
-SORTS: Final = ("angle", "displacement")  # of coordinates
+SORTS: Final = ("angle", "displacement")  # kinds of coordinates that an end may need
 CONTACTS: Final = ("contact", "wheel", "point_on_curve", "point_on_surface", "path")  # methods that take faces
 
 # Options that are functions, and their variables in an expression; three expressions for a vector.
@@ -89,7 +89,7 @@ class Spec:
 
     @functools.cached_property
     def keys(self) -> tuple[str, ...]:
-        """Of its table."""
+        """Keys of its table."""
         return ("kind", *(name for name, _, _ in self.ends), *self.options)
 
     @functools.cached_property
@@ -135,7 +135,7 @@ def _contact(name: str) -> Spec:
         if word in ("Attachment", "Frame", "Point"):
             takes = "face" if word == "Attachment" else word.lower()
             ends.append((parameter.name, takes, parameter.default is parameter.empty))
-        elif parameter.name not in ("query", "unilateral"):  # an object of Python; one value alone is accepted
+        elif parameter.name not in ("query", "unilateral"):  # an object of Python; False is its only value
             options[parameter.name] = _option(name, parameter)
     return Spec(name, tuple(ends), options)
 

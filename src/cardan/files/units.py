@@ -44,7 +44,7 @@ _EXACT: Final = Context(prec=60)
 
 
 class Exact(Decimal):
-    """A number of a file with all its digits; messages show it as the file has it."""
+    """A decimal number of a file with all its digits; messages show it as it is written in the file."""
 
     __slots__ = ()
     __repr__ = Decimal.__str__

@@ -99,7 +99,7 @@ class _Robot:
     def _tree(self) -> tuple[dict[str, list[ET.Element]], dict[str, str]]:
         if not self.links:
             is_xacro = any("xacro" in str(element.tag) for element in self.robot)
-            way = ": it is a xacro file; expand it first, xacro FILE -o FILE.urdf" if is_xacro else ""
+            way = ": it is a xacro file; expand it first, xacro FILE -o FILE.urdf" if is_xacro else "; add one"
             raise ModelError(f"the robot has no links{way}")
         children: dict[str, list[ET.Element]] = {}
         parent_of: dict[str, str] = {}
@@ -222,7 +222,9 @@ class _Robot:
             self.m.drive(called, self.m[name], offset)
             return
         if sort not in MOVING:
-            raise ModelError(f"{robots.describe(joint)} mimics {followed!r}, which is {sort}; it has no single value")
+            raise ModelError(
+                f"{robots.describe(joint)} mimics {followed!r}, which is {sort}; it must be one of {', '.join(MOVING)}"
+            )
         robots.couple_linearly(self.m, f"{name}_mimic", self.names[str(followed)], name, (offset, ratio), self.report)
 
     def _inertial(self, name: str) -> Inertial | None:

@@ -18,6 +18,7 @@ from cardan.system import formulas as design
 from cardan.system.formulas import are_floats
 
 MOST_OPERATIONS: Final = 50_000  # in all expressions of a file together
+_DECIMALS: Final = frozenset({Exact})  # the types in a list of decimals
 MOST_NUMBERS: Final = 1000  # in a list
 DEEPEST_SHOWN: Final = 4  # lists in lists, in a message
 MOST_SHOWN: Final = 60  # of a list or table, in a message
@@ -158,7 +159,7 @@ class Values:
         raise Skip
 
     def _are_plain(self, value: list[Any]) -> bool:
-        """Whether all are floats in SI units, as most are; fast."""
+        """Whether a list has floats in SI units alone, as most lists do; a fast check."""
         return self.source.units is SI_UNITS and are_floats(value)
 
     def _numbers(
@@ -172,14 +173,11 @@ class Values:
         if depth > 2 or len(value) > most:
             self.problem(path, "it is a list of too many numbers, or of lists in lists")
             raise Skip
-        if _EXACT.issuperset(map(type, value)):
-            with contextlib.suppress(ArithmeticError, ValueError):  # out of range: reported below
+        if _DECIMALS.issuperset(map(type, value)):
+            with contextlib.suppress(ArithmeticError, ValueError):  # a number out of range is reported below
                 to_si = self.source.units.to_si
                 return [to_si(item, quantity) for item in value]
         return [self._numbers((*path, k), item, quantity, depth + 1, formulas=formulas) for k, item in enumerate(value)]
-
-
-_EXACT: Final = frozenset({Exact})
 
 
 def _about(key: str) -> str:

@@ -41,11 +41,11 @@ CANDIDATES = 6  # starts of Newton's method on that grid
 _DISTANCE = abi.O_DISTANCE  # a global of this module is found faster
 _NUMBER = int, float, np.number
 
-_SEVEN = (abi.POSE,)
+_POSE_SHAPE = (abi.POSE,)
 _INPUTS = slice(abi.O_TOLERANCE, abi.O_TICK + 1)  # tolerance, budget, mode, cut, tick
 
-# Numbers of searches.  They stamp nodes, and are larger than the addresses and numbers that memory may contain from
-# earlier use: it need not be cleared.
+# Numbers of searches, which are written to the nodes that they reach.  They are larger than the addresses and numbers
+# that memory may contain from earlier use, so that it need not be cleared.
 _TICKS = count(1 << 52)
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
@@ -81,7 +81,7 @@ def pose_of(value: Any) -> FloatArray:
         p = np.asarray(value, dtype=float, order="C")
     except (TypeError, ValueError):
         raise ModelError(f"the pose is {value!r:.80}; it must be three or seven numbers, or a 4×4 matrix") from None
-    if p.shape != _SEVEN:
+    if p.shape != _POSE_SHAPE:
         return _other_pose(p)
     x = p.tolist()
     if not (isfinite(sum(x)) or np.isfinite(p).all()) or not any(x[3:]):

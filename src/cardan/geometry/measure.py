@@ -22,8 +22,8 @@ from cardan.geometry.shape import Trimmed
 
 ORDERS = (16, 24)  # points of Gauss–Legendre per box and direction
 INTEGRAL_RTOL = 1e-13  # of the whole integral: the difference of both orders on a box that is not divided
-MOST_BOXES = 2000  # of one round of divisions: then, or after so many rounds, the rest is an error that is stated
-MOST_ROUNDS = 40
+MOST_BOXES = 2000  # divided in one round; if there are more, their differences are part of the stated error
+MOST_ROUNDS = 40  # of divisions, after which the differences that are left are part of the stated error
 CLOSED_RTOL = 1e-9  # of the area: |∮ N du dv| of a closed surface
 SAME = 1e-12  # of the size: vertices of a tessellation that coincide at a seam or a pole
 MOST_VERTICES = 20_000_000  # of a tessellation
@@ -71,7 +71,8 @@ def _boxes(breaks: Sequence[FloatArray]) -> FloatArray:
 def _integrate(boxes: FloatArray, integrand: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Integrals over boxes (n, f, 2) of the parameters, and their errors; integrand: of points (k, f), shape (k, m).
 
-    The first of the m is positive; the errors of the others are compared with its integral, so they have its unit.
+    The first of the m values is positive, and all have the same unit: errors are compared with the integral of the
+    first.
     """
     total = error = np.zeros(1)
     size = 0.0
@@ -149,6 +150,7 @@ def mass_properties(surfaces: Any, density: float = 1.0) -> MassProperties:
     unit = reach if reach > 0.0 else 1.0
 
     def moments(shape: Any, q: FloatArray) -> FloatArray:
+        """|N|, N, x·N, x_i x·N and x_i x_j x·N at parameters q, shape (k, 17)."""
         S = shape._evaluate(q, 1) / unit
         x, n = S[:, 0], np.cross(S[:, 1], S[:, 2])
         flux = np.einsum("ki,ki->k", x, n)[:, None]

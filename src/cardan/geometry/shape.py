@@ -57,7 +57,8 @@ _scratch = _Scratch()
 
 
 class Immutable:
-    """Public attributes are set by the constructor alone: kernels read packed copies, and would not notice a change."""
+    """An object whose public attributes only its constructor sets: kernels read packed copies, so that changes would
+    have no effect."""
 
     LAST: ClassVar[str]  # the attribute that the constructor sets last
 

@@ -126,7 +126,8 @@ class Session:
         self.rate = check.positive(rate, "rate")
         self._hands: list[Hand | None] = [None] * abi.MOST_HANDS
         self._lock = threading.Lock()
-        self._right: list[None] = [None]  # to use the session: taken by pop, which is atomic and faster than a lock
+        # one permit to use the session, taken by pop, which is atomic and faster than a lock
+        self._permits: list[None] = [None]
         self._recording: Record | None = None
         self._servo: Servo | None = None
         self._events: list[SessionEvent] = []
@@ -571,7 +572,7 @@ class Session:
         the verdict is met, or STUCK if another step would not reduce the residuals.
         """
         try:
-            self._right.pop()
+            self._permits.pop()
         except IndexError:
             raise self._busy() from None
         try:
@@ -588,7 +589,7 @@ class Session:
                     self._ended = ()
             return status
         finally:
-            self._right.append(None)
+            self._permits.append(None)
 
     def _note_contacts(self) -> None:
         """Events of the contacts that end within the step that failed, once."""
@@ -749,7 +750,8 @@ class Session:
 class _Exclusive:
     """A block in which no other thread may use the session; its servo waits.
 
-    The lock excludes the servo and other blocks, the right excludes cycles too; a session that is closed keeps it.
+    The lock excludes the servo and other blocks; the permit also excludes cycles.  After the session is closed the
+    permit is not returned, so that every later use is refused.
     """
 
     def __init__(self, session: Session) -> None:
@@ -763,7 +765,7 @@ class _Exclusive:
             if not self._session._lock.acquire(timeout=PAUSE if self._servo is not None else 0.0):
                 raise self._session._busy()
             try:
-                self._session._right.pop()
+                self._session._permits.pop()
             except IndexError:
                 self._session._lock.release()
                 raise self._session._busy() from None
@@ -774,7 +776,7 @@ class _Exclusive:
 
     def __exit__(self, *unused: Any) -> None:
         if not self._session._is_closed:
-            self._session._right.append(None)
+            self._session._permits.append(None)
         self._session._lock.release()
         if self._servo is not None:
             self._servo.resume()

@@ -60,7 +60,6 @@ class JointKind(Generic[P]):
     motion: Motion | None = None
     thread: Callable[..., tuple[float, float]] | None = None
     ends: tuple[str, ...] = field(init=False, repr=False, compare=False)  # names of the first arguments
-
     label: str = field(init=False, repr=False, compare=False)  # in messages: "a revolute joint"
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Building a mechanism: bodies, joints, loads."""
+"""Building a mechanism: bodies, joints, rate rows, loads; and removing them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _describe(method: Any, kind: JointKind[Any] | LoadKind[Any], result: type) -
 
 
 class Building(Drawing):
-    """Adds and removes bodies, joints and loads."""
+    """Adds and removes bodies, joints, rate rows and loads."""
 
     def body(
         self,
@@ -286,7 +286,7 @@ class Building(Drawing):
 
     def _add(self, kind: JointKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Joint:
         name = self._new_name(name, kind.label)
-        what = f"{kind.name} {name!r}"
+        what = _what(kind, name)
         try:
             ends, rest, named = self._ends(what, kind, args, options)
             if "function" in kind.options:
@@ -377,7 +377,7 @@ class Building(Drawing):
 
     def _add_load(self, kind: LoadKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Load:
         name = self._new_name(name, check.with_article(kind.name))
-        what = f"{kind.name} {name!r}"
+        what = _what(kind, name)
         try:
             bound = kind.signature.bind(*args, **options)
         except TypeError as error:
@@ -462,7 +462,7 @@ class Building(Drawing):
             self._bodies.pop(item, None)
             gone = self._joints.pop(item, None)
             if gone is not None:
-                self._book.forget(_what(gone))
+                self._book.forget(_what(gone.kind, gone.name))
             self._loads.pop(item, None)
             self._rate_rows.pop(item, None)
         self._touch()
@@ -506,6 +506,6 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
 
 
-def _what(joint: Joint) -> str:
-    """The kind and the name of a joint, as in errors."""
-    return f"{joint.kind.name} {joint.name!r}"
+def _what(kind: JointKind[Any] | LoadKind[Any], name: str) -> str:
+    """The kind and the name of a joint or load: in errors, and as the user of conditions of formulas."""
+    return f"{kind.name} {name!r}"

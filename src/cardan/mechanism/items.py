@@ -1,4 +1,4 @@
-"""What a mechanism contains, by name."""
+"""What a mechanism contains, by name: look-up, checks of ownership, copies, descriptions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         b: Any
 
 
-SETTABLE = ("gravity", "display", "poses")  # attributes
+SETTABLE = ("gravity", "display", "poses")  # attributes that may be assigned to
 
 
 class Items:
@@ -63,7 +63,7 @@ class Items:
 
     def _next_serial(self) -> int:
         """A number for a body or a counted angle, never given twice: packing knows them by it."""
-        own = self.__dict__  # as in _touch
+        own = self.__dict__  # without the check of names, as in _touch
         own["_serials"] += 1
         return int(own["_serials"]) - 1
 

@@ -1,4 +1,4 @@
-"""Mechanism: the public interface.  Each method is a thin call into the layers below."""
+"""The analyses of a mechanism, and saving it.  Each method is a thin call into the layers below."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint, own
 from cardan.lazy import LazyModule
 from cardan.mechanism.drawing import HERE
-from cardan.mechanism.forces import Forces
+from cardan.mechanism.dynamics import Dynamics
 from cardan.system import check
 from cardan.system.formulas import Parameter
 from cardan.system.parts import Body, Frame, Point
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from cardan.dynamics.equations import Equations
     from cardan.interact.session import Session
 
+# Loaded on first use, so that building a model does not wait for them.
 _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _equilibrium = LazyModule("cardan.analysis.equilibrium")
@@ -55,7 +56,7 @@ _solve_rates = LazyModule("cardan.analysis.solve_rates")
 _vibration = LazyModule("cardan.analysis.vibration")
 
 
-class Mechanism(Forces):
+class Mechanism(Dynamics):
     """Bodies, the joints between them, and the loads on them.  All share one set of names.
 
     Add bodies with :meth:`body`, joints with :meth:`revolute`, :meth:`spherical`, …, loads with :meth:`spring`,

@@ -1,4 +1,4 @@
-"""Building a mechanism: contacts, wheels, paths."""
+"""Building a mechanism: contacts, wheels, points on curves and surfaces, paths."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def check_closed(loop: Loop, what: str) -> None:
         last, first = ends[k - 1, 1].tolist(), ends[k, 0].tolist()
         raise ModelError(
             f"{what} is not closed: piece {k + 1} begins at {first} m, and the one before it ends at {last} m; each "
-            "must begin where the other ends"
+            "piece must begin where the one before it ends"
         )
 
 
@@ -200,6 +200,7 @@ def _is_circle(hole: Any) -> bool:
 
 
 def _check_simple(rows: list[Any], what: str) -> None:
+    """ModelError if polygons, shape (points, 2) each, cross or touch, or if the first has no area."""
     is_flat = min(map(len, rows)) < 3
     found = None if is_flat else crossing(rows)
     if found is not None:
@@ -209,7 +210,8 @@ def _check_simple(rows: list[Any], what: str) -> None:
 
 
 def _loops_around(loops: list[Any], p: Any) -> Any:
-    """Whether a point is within each polygon: a ray from it crosses the boundary an odd number of times."""
+    """Whether a point is within each polygon, shape (loops,): a ray from it crosses the boundary an odd number of
+    times."""
     a, b = np.concatenate(loops), np.concatenate([np.roll(rows, -1, axis=0) for rows in loops])
     across = (a[:, 1] > p[1]) != (b[:, 1] > p[1])
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -133,7 +133,7 @@ def _short(value: Any) -> str:
 
 
 def _are_coordinates(value: Any) -> bool:
-    """Whether they are three floats that need no further check, as most are; fast."""
+    """Whether a value is three floats that need no further check, as most are; a fast check."""
     if type(value) not in (tuple, list) or len(value) != 3 or not are_floats(value):
         return False
     x, y, z = value

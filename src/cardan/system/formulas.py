@@ -53,7 +53,7 @@ class Condition(NamedTuple):
     user: str = ""
 
     def told(self, value: float) -> str:
-        """That a value does not satisfy it."""
+        """The message that a value does not satisfy it."""
         return f"{self.user and self.user + ': '}{self.text.format(value=value)}"
 
     def holds(self, value: Any) -> Any:
@@ -152,7 +152,7 @@ class Book:
 
     @contextmanager
     def making(self, user: str) -> Iterator[None]:
-        """A context in which conditions are those of a joint; if it is not made, they are forgotten."""
+        """A context in which new conditions belong to a joint; if the joint cannot be made, they are discarded."""
         self.user = user
         try:
             yield

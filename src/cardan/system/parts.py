@@ -461,7 +461,7 @@ def default_reference(z: Triple) -> Triple:
 
 def _reference(z: Triple) -> Triple:
     found = _orthogonal_part(default_x(z), z) or _orthogonal_part((1.0, 0.0, 0.0), z)
-    assert found is not None  # both are parallel to no z
+    assert found is not None  # no z is parallel to both
     return found
 
 

@@ -32,7 +32,7 @@ _UNIT_AXES: Final = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 @cache
 def _packer(sort: str, count: int) -> Callable[..., bytes]:
-    """The function that packs that many numbers of a sort ("q", "d"); made once, it takes a third of the time."""
+    """The function that packs that many integers ("q") or floats ("d"); it is stored, since making it takes longer."""
     return struct.Struct(f"{count}{sort}").pack
 
 

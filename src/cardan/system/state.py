@@ -19,12 +19,12 @@ from cardan.system.orientation import orientation
 FloatArray = NDArray[np.float64]
 
 OTHER_POSES: Final = "state.moved({body: (position, quaternion)}) returns a state with other poses"
-WAYS: Final = {  # to change something of a state
+WAYS: Final = {  # by attribute: how to get a state in which it differs
     "time": "pass time= to m.assemble(state)",
     "variables": "state.with_variables({name: value}) returns a state with other values",
     **dict.fromkeys(("velocities", "accelerations"), "state.with_rates(velocities) returns a state with others"),
 }
-_set = object.__setattr__  # of a class whose attributes cannot be set
+_set = object.__setattr__  # for constructors: __setattr__ of the classes raises
 
 
 class Pose:

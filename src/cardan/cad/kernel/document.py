@@ -17,7 +17,7 @@ RIGID = 1e-9  # a placement whose scale differs from 1 by more is not rigid
 ANGLE = 0.35  # [rad]: largest angle between the normals of neighbouring triangles of a curved face
 MOST = 20_000  # instances: assemblies of assemblies of … can mean more parts than any memory holds
 DEEPEST = 200  # levels of assemblies
-SYNTAX, LEFT_OUT = "Incorrect syntax", "is not translated"  # in texts of OCP
+SYNTAX, LEFT_OUT = "Incorrect syntax", "is not translated"  # parts of OCP's messages
 SHAPES = (  # entities of OCP that shapes and placements are made of; wrong ones of other kinds are harmless
     "StepGeom_",
     "StepShape_",
@@ -67,7 +67,7 @@ def open_step(path: str) -> Document:
 
 
 def _check_entities(session: Any) -> None:
-    """Failure if the text of a file is broken, or a record of a shape or placement: OCP goes on without it."""
+    """Failure if the syntax, or a record of a shape or placement, is wrong: OCP would leave the record out."""
     for entity, failures, _ in _checks(session.ModelCheckList(True)):
         kind = "" if entity is None else type(entity).__name__
         for text in failures:
@@ -204,14 +204,14 @@ class _Walk:
         if found["color"] is None:
             own = [self._color(label, one) for one in explored(shape, "SOLID")]
             known = next((color for color in own if color is not None), None)
-            found["color"] = known or self._most(label, faces, found)
+            found["color"] = known or self._main_color(label, faces, found)
         edges, vertices = (list(explored(shape, kind, True)) for kind in ("EDGE", "VERTEX"))
         found["edges"] = [edge_of(edge, self.arrays) for edge in edges]
         found["vertices"] = [point_of(vertex) for vertex in vertices]
         found["names"] = [[named(one) for one in some] for some in (faces, edges, vertices)]
         return found
 
-    def _most(self, label: Any, faces: list[Any], found: dict[str, Any]) -> list[float] | None:
+    def _main_color(self, label: Any, faces: list[Any], found: dict[str, Any]) -> list[float] | None:
         """The colour of most of the area of a part whose faces are coloured; None if most of it has no colour."""
         areas: dict[Any, float] = {}
         for face, data in zip(faces, found["faces"], strict=True):

@@ -7,6 +7,7 @@ from typing import Any
 from cardan.cad.kernel.common import MM, Arrays, axes, knots, xyz
 
 ACCURACY = 1e-9  # of lengths, relative
+LEAST = 1e-12  # [mm]: the accuracy of edges without a length
 
 
 def edge_of(edge: Any, arrays: Arrays) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def edge_of(edge: Any, arrays: Arrays) -> dict[str, Any]:
         "kind": name,
         "frame": frame,
         "numbers": numbers,
-        "length": GCPnts_AbscissaPoint.Length_s(curve, max(ACCURACY * rough, 1e-12)) * MM,
+        "length": GCPnts_AbscissaPoint.Length_s(curve, max(ACCURACY * rough, LEAST)) * MM,
         "ends": [xyz(p) for p in ends],
     }
     spline = _spline(edge)

@@ -24,6 +24,7 @@ def faces_of(shape: Any, faces: list[Any], arrays: Arrays) -> list[dict[str, Any
 
 
 def _cast(shape: Any) -> Any:
+    """A shape that is a face, as TopoDS_Face; the name of the function depends on the version of OCP."""
     from OCP import TopoDS
 
     return (getattr(TopoDS.TopoDS, "Face_s", None) or TopoDS.TopoDS.Face)(shape)

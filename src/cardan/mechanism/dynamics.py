@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cardan.dynamics.model import Model
     from cardan.dynamics.reactions import Connection
 
+# Loaded on first use, so that building a model does not wait for them.
 _equations = LazyModule("cardan.dynamics.equations")
 _forces = LazyModule("cardan.dynamics.forces")
 _mass = LazyModule("cardan.dynamics.mass")
@@ -30,7 +31,7 @@ _model = LazyModule("cardan.dynamics.model")
 _reactions = LazyModule("cardan.dynamics.reactions")
 
 
-class Forces(Touching):
+class Dynamics(Touching):
     """The equations of motion: masses, gravity and loads, packed."""
 
     def _equations(self) -> tuple[Equations, list[str]]:
