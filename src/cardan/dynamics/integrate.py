@@ -82,6 +82,7 @@ SOON: Final = 1e-9  # of the duration: after a failure, drivers that push within
 FAILURES: Final = (abi.NOT_FINITE, abi.NOT_CLOSED)
 RETRIES: Final = 4  # of a variable step in which a contact is lost, before its end is looked for
 RETRIED: Final = 0.25  # of the last step: the next retry
+MOST_SHORT: Final = 1000  # steps to the end of a contact: a bisection takes some tens
 START: Final = "dopri5"  # the method that gives the first accelerations of constant steps
 TABLEAU_SIZE: Final = 64  # floats
 TABLEAU_VALUES: Final = {  # as the kernel reads them
@@ -404,8 +405,7 @@ class Integration:
                 steps -= 1
                 if status == abi.RUNNING:
                     self._tried = None
-                    if steps > 0:
-                        continue
+                    return status  # the caller looks at the clock: these steps may be many
             if status != abi.EVENT_REACHED:
                 return self._ended(status)
             k = int(c[abi.EVENT]) - 1
@@ -482,12 +482,13 @@ class Integration:
         """After a step that failed, because a contact may end within it: shorter ones, by bisection.
 
         Steps become longer again where several of them succeed, because not every failure is an end.
-        Returns the failure if a contact ends, at the time now; RUNNING if the end of the step was reached.
+        Returns the failure if a contact ends, at the time now; RUNNING if the end of the step was reached, or after
+        MOST_SHORT steps.
         redundant: the value of REDUNDANT before the failure.
         """
         c = self.control
         h = self._go_back() if c[abi.PHASE] == abi.OUTPUT else min(float(c[abi.STEP]), until - self.time)
-        end, longest = self.time + h, h
+        end, longest, left = self.time + h, h, MOST_SHORT
         begun: Mark | None = None
         while (h := 0.5 * h) >= c[abi.LEAST_STEP]:
             status, taken = abi.RUNNING, 0
@@ -497,8 +498,9 @@ class Integration:
                 if status in FAILURES and begun is not None:  # the contact ends before the last step does
                     self.q[:], self.v[:], c[:] = begun
                     break
-                if status != abi.RUNNING or end - self.time <= c[abi.LEAST_STEP]:
+                if status != abi.RUNNING or end - self.time <= c[abi.LEAST_STEP] or left == 0:
                     return status
+                left -= 1
                 self._keep_tried()
                 begun = Mark(self.q.copy(), self.v.copy(), c.copy())
                 status = self._short_step(h, end)
