@@ -477,6 +477,69 @@ def test_a_pose_is_written_and_read_again(linkage, tmp_path):
         np.testing.assert_allclose(again[name].color, linkage[name].color, atol=2e-3)
 
 
+def test_the_pose_of_a_renamed_body_is_written_to_its_part_or_refused_by_name(linkage, tmp_path):
+    m = cd.Mechanism("renamed")
+    for name in ("base", "crank", "coupler"):
+        m.add(linkage[name], name="lever" if name == "crank" else name)
+    pose = ((1.0, 2.0, 3.0), steps.about_z(0.3))
+    state, target = m.state.moved({"lever": pose}), tmp_path / "posed.step"
+    with pytest.raises(
+        cd.ModelError, match=r"parts 'crank', 'rocker', .* bodies 'lever'; .* bodies={'crank': 'lever'}"
+    ):
+        cd.cad.save_step(linkage, target, state)
+    other = m.copy()
+    other.body("other")
+    with pytest.raises(cd.ModelError, match=r"parts 'rocker', .* bodies 'other'; .*{'rocker': None}"):
+        cd.cad.save_step(linkage, target, other.state, bodies={"crank": "lever"})
+    assert not target.exists()
+    again = cd.load_step(cd.cad.save_step(linkage, target, state, bodies={"crank": "lever", "rocker": None}))
+    np.testing.assert_allclose(again["crank"].position, pose[0], atol=1e-12)
+    assert abs(again["crank"].quaternion @ pose[1]) == pytest.approx(1.0, abs=1e-12)
+    for name in ("base", "coupler", "rocker"):
+        np.testing.assert_allclose(again[name].position, linkage[name].position, atol=1e-12)
+
+
+def test_a_body_beside_the_assembly_and_a_part_without_a_body_are_no_errors_alone(linkage, tmp_path):
+    m = cd.Mechanism("more")
+    m.add(linkage["crank"])
+    fewer = m.state.moved({"crank": ((0.1, 0.2, 0.3), (1, 0, 0, 0))})
+    again = cd.load_step(cd.cad.save_step(linkage, tmp_path / "fewer.stp", fewer))
+    np.testing.assert_allclose(again["crank"].position, (0.1, 0.2, 0.3), atol=1e-12)
+    np.testing.assert_allclose(again["rocker"].position, linkage["rocker"].position, atol=1e-12)
+    m = cd.Mechanism("all")
+    m.add(linkage)
+    m.body("beside")
+    more = m.state.moved({"rocker": ((0.1, 0.2, 0.3), (1, 0, 0, 0))})
+    again = cd.load_step(cd.cad.save_step(linkage, tmp_path / "MORE.STEP", more))
+    np.testing.assert_allclose(again["rocker"].position, (0.1, 0.2, 0.3), atol=1e-12)
+
+
+def test_wrong_bodies_of_parts_and_states_without_a_part_are_refused(linkage, tmp_path):
+    m = cd.Mechanism("wrong")
+    for name in ("crank", "rocker"):
+        m.add(linkage[name])
+    other = cd.Mechanism("other")
+    other.body("other")
+    cases = (
+        (m.state, {"crnk": "rocker"}, "no part of this assembly is named 'crnk'"),
+        (m.state, {"crank": "lever"}, "no body of the state is named 'lever'"),
+        (m.state, {"crank": "rocker"}, "parts 'crank' and 'rocker' would both have the pose of body 'rocker'"),
+        (m.state, ["crank"], "it must be as"),
+        (m.state, {"crank": None, "rocker": None}, "parts 'base', 'coupler', .* bodies 'crank', 'rocker'"),
+        (m.state, {"crank": m["crank"]}, "no body of the state is named <Body 'crank'>"),
+        (m.state, dict.fromkeys(linkage), "no body of this assembly"),
+        (None, {"crank": "rocker"}, "no state"),
+        (other.state, None, "parts 'base', 'crank', 'coupler', 'rocker', .* bodies 'other'"),
+    )
+    for state, bodies, message in cases:
+        with pytest.raises(cd.ModelError, match=message):
+            cd.cad.save_step(linkage, tmp_path / "out.step", state, bodies=bodies)
+    for name in ("out.stl", "out", "out.step.gz"):
+        with pytest.raises(cd.ModelError, match=rf"{name}'; it writes STEP: end it in \.step or \.stp"):
+            cd.cad.save_step(linkage, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_reader_is_ended_after_its_time(linkage):
     with pytest.raises(cd.ModelError, match=r"not read within 0\.01 s"):
         cd.load_step(linkage.path, seconds=0.01)
