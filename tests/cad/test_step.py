@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import subprocess
 import sys
 
@@ -607,6 +608,47 @@ def test_frames_of_faces_are_at_their_centres_and_faces_attach_where_they_are(tm
     assert np.linalg.norm(result.state["other"].position - (0.1, 0.2, 0.3)) == pytest.approx(0.05, abs=1e-12)
     with pytest.raises(cd.ModelError, match="density= and mass="):
         m.add(found["ball"], "heavy", density=1000.0, mass=3.0)
+
+
+def test_parts_assemblies_and_picks_are_read_only(linkage):
+    crank = linkage["crank"]
+    for item, word in (
+        (crank, "name"),
+        (crank, "position"),
+        (crank, "nme"),
+        (linkage, "unit"),
+        (crank.faces[0], "center"),
+        (crank.edges[0], "ends"),
+        (crank.vertices[0], "name"),
+    ):
+        with pytest.raises(cd.ReadOnlyError, match=f"'{word}' of <?{type(item).__name__}.* cannot be set"):
+            setattr(item, word, (1.0, 1.0, 1.0))
+    with pytest.raises(cd.ReadOnlyError, match=r"'name' of <Part 'crank'.*m\.add\(part"):
+        del crank.name
+    for array in (crank.position, crank.quaternion, crank.center, crank.inertia, crank.triangle_faces):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    copied = pickle.loads(pickle.dumps(crank))
+    assert copied.name == "crank" and copied.position.tolist() == crank.position.tolist()
+    assert cd.Mechanism("kept").add(copied).position == tuple(crank.position)
+
+
+def test_mass_and_density_of_a_part_are_not_given_together(linkage):
+    """As for attached shapes: a mass of its own would leave the inertia of another mass."""
+    m = cd.Mechanism("heavy")
+    body = m.add(linkage["crank"], density=7850)
+    before = body.mass, body.center, body.inertia
+    for one in (body, m.copy()["crank"]):
+        for word, value in (("mass", 3.0), ("center", (0, 0, 1)), ("inertia", np.eye(3))):
+            with pytest.raises(
+                cd.ModelError, match=f"{word} of body 'crank' follows from density=7850 of part 'crank'"
+            ):
+                setattr(one, word, value)
+        assert (one.mass, one.center, one.inertia) == before
+    body.position = (1.0, 0.0, 0.0)
+    light = m.add(linkage["rocker"], mass=2.0)
+    light.mass = 3.0
+    assert light.mass == 3.0
 
 
 def test_a_proposal_is_added_to_a_mechanism(linkage):

@@ -163,7 +163,7 @@ def save_step(
         raise ModelError(f"{target} cannot be written: {assembly.path}, which has the shapes, does not exist any more")
     poses = []
     for part in assembly.parts:
-        pose = state[found[part.name]] if part.name in found else part
+        pose = part if state is None or part.name not in found else state[found[part.name]]
         poses.append([*pose.position.tolist(), *pose.quaternion.tolist()])
     with tempfile.TemporaryDirectory() as folder:
         plan = Path(folder) / "plan.json"

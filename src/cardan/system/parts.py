@@ -174,13 +174,18 @@ class Body:
         if center is not None:
             self._center = check.vector(center, f"the center of body {name!r}")
         self._attachments: tuple[Attachment, ...] = ()
-        self._part: tuple[str, str] | None = None  # name and key of the CAD part that it was made of
+        self._part: tuple[str, str, float | None] | None = None  # name, key and density of the CAD part it is made of
         self._pack()
 
     def _check_given(self, word: str) -> None:
-        """Note that a quantity was given; refused where shapes with a density give the mass."""
+        """Note that a quantity was given; refused where shapes or a part with a density give the mass."""
         if word not in MASS_WORDS:
             return
+        if self._part is not None and self._part[2] is not None:
+            raise ModelError(
+                f"the {word} of body {self.name!r} follows from density={self._part[2]:g} of part {self._part[0]!r}; "
+                "add the part with another density=, or without it and with mass=, center= and inertia="
+            )
         if any(one.density is not None for one in self._attachments):
             raise ModelError(
                 f"the {word} of body {self.name!r} follows from the shapes attached with a density; detach them, or "
