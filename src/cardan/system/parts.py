@@ -314,9 +314,16 @@ class Body:
         return made
 
     def detach(self, attachment: Attachment) -> None:
-        """Remove an attached shape, with its mass."""
+        """Remove an attached shape, with its mass.  Contacts on it must be removed first."""
         if attachment not in self._attachments:
             raise ModelError(f"detach of body {self.name!r} got {attachment!r}; it must be one of body.attachments")
+        users = self._owner._contacts_on(attachment)
+        if users:
+            told = ", ".join(f"{one.kind.name} {one.name!r}" for one in users)
+            raise ModelError(
+                f"detach of body {self.name!r} got {attachment.shape!r:.120}, which is a face of {told}; remove that "
+                f"first, m.remove({users[0].name!r})"
+            )
         self._hold(tuple(one for one in self._attachments if one is not attachment), attachment)
 
     def _hold(self, attachments: tuple[Attachment, ...], changed: Attachment) -> None:
