@@ -146,6 +146,7 @@ def save_step(
     state: a State of a mechanism with bodies of these parts; a part without a body stays where it was.
     bodies: the name of the body of a part where it is not that of the part, ``{"arm": "lever"}``; None for a part
     without a body.  It is needed where the state has other bodies and the assembly other parts: a state has only names.
+    It is also needed, and cannot be asked for, where a body was given the name of another part.
     Shapes, hierarchy, names, colours and the unit are read again from ``assembly.path``, which must still exist.
     """
     target = Path(path)
