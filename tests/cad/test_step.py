@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import subprocess
 import sys
 
@@ -477,6 +478,69 @@ def test_a_pose_is_written_and_read_again(linkage, tmp_path):
         np.testing.assert_allclose(again[name].color, linkage[name].color, atol=2e-3)
 
 
+def test_the_pose_of_a_renamed_body_is_written_to_its_part_or_refused_by_name(linkage, tmp_path):
+    m = cd.Mechanism("renamed")
+    for name in ("base", "crank", "coupler"):
+        m.add(linkage[name], name="lever" if name == "crank" else name)
+    pose = ((1.0, 2.0, 3.0), steps.about_z(0.3))
+    state, target = m.state.moved({"lever": pose}), tmp_path / "posed.step"
+    with pytest.raises(
+        cd.ModelError, match=r"parts 'crank', 'rocker', .* bodies 'lever'; .* bodies={'crank': 'lever'}"
+    ):
+        cd.cad.save_step(linkage, target, state)
+    other = m.copy()
+    other.body("other")
+    with pytest.raises(cd.ModelError, match=r"parts 'rocker', .* bodies 'other'; .*{'rocker': None}"):
+        cd.cad.save_step(linkage, target, other.state, bodies={"crank": "lever"})
+    assert not target.exists()
+    again = cd.load_step(cd.cad.save_step(linkage, target, state, bodies={"crank": "lever", "rocker": None}))
+    np.testing.assert_allclose(again["crank"].position, pose[0], atol=1e-12)
+    assert abs(again["crank"].quaternion @ pose[1]) == pytest.approx(1.0, abs=1e-12)
+    for name in ("base", "coupler", "rocker"):
+        np.testing.assert_allclose(again[name].position, linkage[name].position, atol=1e-12)
+
+
+def test_a_body_beside_the_assembly_and_a_part_without_a_body_are_no_errors_alone(linkage, tmp_path):
+    m = cd.Mechanism("more")
+    m.add(linkage["crank"])
+    fewer = m.state.moved({"crank": ((0.1, 0.2, 0.3), (1, 0, 0, 0))})
+    again = cd.load_step(cd.cad.save_step(linkage, tmp_path / "fewer.stp", fewer))
+    np.testing.assert_allclose(again["crank"].position, (0.1, 0.2, 0.3), atol=1e-12)
+    np.testing.assert_allclose(again["rocker"].position, linkage["rocker"].position, atol=1e-12)
+    m = cd.Mechanism("all")
+    m.add(linkage)
+    m.body("beside")
+    more = m.state.moved({"rocker": ((0.1, 0.2, 0.3), (1, 0, 0, 0))})
+    again = cd.load_step(cd.cad.save_step(linkage, tmp_path / "MORE.STEP", more))
+    np.testing.assert_allclose(again["rocker"].position, (0.1, 0.2, 0.3), atol=1e-12)
+
+
+def test_wrong_bodies_of_parts_and_states_without_a_part_are_refused(linkage, tmp_path):
+    m = cd.Mechanism("wrong")
+    for name in ("crank", "rocker"):
+        m.add(linkage[name])
+    other = cd.Mechanism("other")
+    other.body("other")
+    cases = (
+        (m.state, {"crnk": "rocker"}, "no part of this assembly is named 'crnk'"),
+        (m.state, {"crank": "lever"}, "no body of the state is named 'lever'"),
+        (m.state, {"crank": "rocker"}, "parts 'crank' and 'rocker' would both have the pose of body 'rocker'"),
+        (m.state, ["crank"], "it must be as"),
+        (m.state, {"crank": None, "rocker": None}, "parts 'base', 'coupler', .* bodies 'crank', 'rocker'"),
+        (m.state, {"crank": m["crank"]}, "no body of the state is named <Body 'crank'>"),
+        (m.state, dict.fromkeys(linkage), "no body of this assembly"),
+        (None, {"crank": "rocker"}, "no state"),
+        (other.state, None, "parts 'base', 'crank', 'coupler', 'rocker', .* bodies 'other'"),
+    )
+    for state, bodies, message in cases:
+        with pytest.raises(cd.ModelError, match=message):
+            cd.cad.save_step(linkage, tmp_path / "out.step", state, bodies=bodies)
+    for name in ("out.stl", "out", "out.step.gz"):
+        with pytest.raises(cd.ModelError, match=rf"{name}'; it writes STEP: end it in \.step or \.stp"):
+            cd.cad.save_step(linkage, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_reader_is_ended_after_its_time(linkage):
     with pytest.raises(cd.ModelError, match=r"not read within 0\.01 s"):
         cd.load_step(linkage.path, seconds=0.01)
@@ -544,6 +608,47 @@ def test_frames_of_faces_are_at_their_centres_and_faces_attach_where_they_are(tm
     assert np.linalg.norm(result.state["other"].position - (0.1, 0.2, 0.3)) == pytest.approx(0.05, abs=1e-12)
     with pytest.raises(cd.ModelError, match="density= and mass="):
         m.add(found["ball"], "heavy", density=1000.0, mass=3.0)
+
+
+def test_parts_assemblies_and_picks_are_read_only(linkage):
+    crank = linkage["crank"]
+    for item, word in (
+        (crank, "name"),
+        (crank, "position"),
+        (crank, "nme"),
+        (linkage, "unit"),
+        (crank.faces[0], "center"),
+        (crank.edges[0], "ends"),
+        (crank.vertices[0], "name"),
+    ):
+        with pytest.raises(cd.ReadOnlyError, match=f"'{word}' of <?{type(item).__name__}.* cannot be set"):
+            setattr(item, word, (1.0, 1.0, 1.0))
+    with pytest.raises(cd.ReadOnlyError, match=r"'name' of <Part 'crank'.*m\.add\(part"):
+        del crank.name
+    for array in (crank.position, crank.quaternion, crank.center, crank.inertia, crank.triangle_faces):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    copied = pickle.loads(pickle.dumps(crank))
+    assert copied.name == "crank" and copied.position.tolist() == crank.position.tolist()
+    assert cd.Mechanism("kept").add(copied).position == tuple(crank.position)
+
+
+def test_mass_and_density_of_a_part_are_not_given_together(linkage):
+    """As for attached shapes: a mass of its own would leave the inertia of another mass."""
+    m = cd.Mechanism("heavy")
+    body = m.add(linkage["crank"], density=7850)
+    before = body.mass, body.center, body.inertia
+    for one in (body, m.copy()["crank"]):
+        for word, value in (("mass", 3.0), ("center", (0, 0, 1)), ("inertia", np.eye(3))):
+            with pytest.raises(
+                cd.ModelError, match=f"{word} of body 'crank' follows from density=7850 of part 'crank'"
+            ):
+                setattr(one, word, value)
+        assert (one.mass, one.center, one.inertia) == before
+    body.position = (1.0, 0.0, 0.0)
+    light = m.add(linkage["rocker"], mass=2.0)
+    light.mass = 3.0
+    assert light.mass == 3.0
 
 
 def test_a_proposal_is_added_to_a_mechanism(linkage):

@@ -16,12 +16,14 @@ from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.shapes.mesh import Mesh
 from cardan.system import check
+from cardan.system.read_only import read_only
 
 if TYPE_CHECKING:
     from cardan.mechanism import Mechanism
     from cardan.system.parts import Body
 
 
+@read_only("a part is as its file has it; give another name, position=, orientation= or mass= to m.add(part, …)")
 class Part:
     """A part of a file, in its own axes; several instances may be the same part.
 
@@ -31,14 +33,25 @@ class Part:
     ``mesh``: triangles within the chord error that was asked for.
     """
 
+    name: str
+    path: tuple[str, ...]
+    color: tuple[float, ...] | None
+    position: FloatArray
+    quaternion: FloatArray
+    volume: float
+    center: FloatArray
+    inertia: FloatArray
+    _data: Mapping[str, Any]
+
     def __init__(
         self, name: str, path: tuple[str, ...], placement: FloatArray, color: Any, data: Mapping[str, Any]
     ) -> None:
-        self.name, self.path, self.color = name, path, None if color is None else tuple(color)
-        self.position, self.quaternion = placement[:3], placement[3:]
-        self.volume: float = data["volume"]
-        self.center, self.inertia = np.array(data["center"]), np.array(data["inertia"])
-        self._data = data
+        arrays = [np.array(one) for one in (placement[:3], placement[3:], data["center"], data["inertia"])]
+        for one in arrays:
+            one.setflags(write=False)
+        words = ("position", "quaternion", "center", "inertia")
+        own = {"name": name, "path": path, "color": None if color is None else tuple(color), "volume": data["volume"]}
+        vars(self).update({**own, **dict(zip(words, arrays, strict=True)), "_data": data})
 
     @property
     def mesh(self) -> Mesh:
@@ -55,7 +68,8 @@ class Part:
     @property
     def triangle_faces(self) -> NDArray[np.int64]:
         """The number of the face of every triangle of :attr:`mesh`, shape (triangles,)."""
-        found: NDArray[np.int64] = self._data["mesh"][2]
+        found: NDArray[np.int64] = self._data["mesh"][2].view()
+        found.setflags(write=False)
         return found
 
     def face_at(self, point: Any) -> Face:
@@ -139,7 +153,7 @@ class Part:
                 raise ModelError(f"part {own!r} was given density= and {both[0]}=; give one of them")
             mass = {"mass": density * self.volume, "center": self.center, "inertia": density * self.inertia}
         body = mechanism.body(own, **{**pose, **mass, **options})
-        body._part = self.name, self._key
+        body._part = self.name, self._key, density
         if len(self._data["mesh"][1]):
             body.attach(self.mesh, color=self.color)
         return body
@@ -148,12 +162,16 @@ class Part:
         return f"<Part {self.name!r}: {len(self._data['faces'])} faces, {1e9 * self.volume:.4g} mm³>"
 
 
+@read_only("an assembly is as its file has it; load another one with cd.load_step(path)")
 class Assembly(Mapping[str, Part]):
     """The parts of a file by name.  ``path``: of the file; ``unit``: the length unit it is written in."""
 
+    path: Path
+    unit: str
+    _parts: Mapping[str, Part]
+
     def __init__(self, path: Path, unit: str, parts: Sequence[Part]) -> None:
-        self.path, self.unit = path, unit
-        self._parts = {part.name: part for part in parts}
+        vars(self).update({"path": path, "unit": unit, "_parts": {part.name: part for part in parts}})
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cardan.cad.threads import Thread, thread_of
 from cardan.errors import ModelError
 from cardan.system import check
+from cardan.system.read_only import read_only
 
 if TYPE_CHECKING:
     from cardan.cad.parts import Part
@@ -29,6 +30,7 @@ KINDS = ("plane", "cylinder", "cone", "sphere", "torus", "nurbs", "line", "circl
 SAME = 1e-6  # relative: radii of equal size; and radians: directions that are parallel
 
 
+@read_only("it is as the file of its part has it; make a frame, point or vector of a body with it")
 @dataclass(frozen=True, eq=False)
 class Pick:
     """A face, an edge or a vertex of a part, in the axes of the part.
@@ -108,6 +110,7 @@ class Pick:
         return bool(np.linalg.norm(np.cross(self.z, given)) <= SAME)
 
 
+@read_only("it is as the file of its part has it; make a frame, point or vector of a body with it")
 @dataclass(frozen=True, eq=False)
 class Face(Pick):
     """A face.  ``is_hole``: its normal points to its axis or centre, as in a bore.  ``box`` [m], shape (2, 3)."""
@@ -230,6 +233,7 @@ class Face(Pick):
             raise ModelError(f"{self!r} of part {self.part.name!r} cannot be trimmed: {error}; {whole}") from None
 
 
+@read_only("it is as the file of its part has it; make a frame, point or vector of a body with it")
 @dataclass(frozen=True, eq=False)
 class Edge(Pick):
     """An edge.  ``ends`` [m], shape (2, 3)."""

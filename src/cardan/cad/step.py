@@ -7,7 +7,7 @@ import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,9 @@ from cardan.system.state import State
 
 SECONDS = 60.0
 CHORD = 1e-4  # [m]
+SUFFIXES = (".step", ".stp")
 HERE = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+MOST_TOLD = 8  # names in an error
 MISSING = "needs the package cadquery-ocp; install it with: pip install 'cardan[cad]'"
 
 
@@ -131,25 +133,38 @@ def _collect(
     found.append(Part(name, (*path, name), placement, color if color is not None else data["color"], data))
 
 
-def save_step(assembly: Assembly, path: str | Path, state: Any = None, *, seconds: float = SECONDS) -> Path:
-    """Write an assembly to a STEP file, with its parts in the poses of a state, or as they were read.
+def save_step(
+    assembly: Assembly,
+    path: str | Path,
+    state: Any = None,
+    *,
+    bodies: Mapping[str, str | None] | None = None,
+    seconds: float = SECONDS,
+) -> Path:
+    """Write an assembly to a STEP file (.step or .stp), with its parts in the poses of a state, or as they were read.
 
-    state: a State of a mechanism whose bodies have the names of the parts; parts that it lacks stay where they were.
+    state: a State of a mechanism with bodies of these parts; a part without a body stays where it was.
+    bodies: the name of the body of a part where it is not that of the part, ``{"arm": "lever"}``; None for a part
+    without a body.  It is needed where the state has other bodies and the assembly other parts: a state has only names.
+    It is also needed, and cannot be asked for, where a body was given the name of another part.
     Shapes, hierarchy, names, colours and the unit are read again from ``assembly.path``, which must still exist.
     """
     target = Path(path)
+    if target.suffix.lower() not in SUFFIXES:
+        raise ModelError(f"save_step was given the path {str(target)!r}; it writes STEP: end it in .step or .stp")
     seconds = check.positive(seconds, "seconds")
     if not isinstance(assembly, Assembly):
         raise ModelError(f"save_step was given {assembly!r:.80}; it must be an assembly, from cd.load_step(path)")
     if state is not None and not isinstance(state, State):
         raise ModelError(f"save_step was given the state {state!r:.80}; it must be a State, as result.state")
+    found = _bodies_of(assembly, state, bodies)
     if find_spec("OCP") is None:
         raise ModelError(f"save_step {MISSING}")
     if not assembly.path.is_file():
         raise ModelError(f"{target} cannot be written: {assembly.path}, which has the shapes, does not exist any more")
     poses = []
     for part in assembly.parts:
-        pose = state[part.name] if state is not None and part.name in state else part
+        pose = part if state is None or part.name not in found else state[found[part.name]]
         poses.append([*pose.position.tolist(), *pose.quaternion.tolist()])
     with tempfile.TemporaryDirectory() as folder:
         plan = Path(folder) / "plan.json"
@@ -159,3 +174,43 @@ def save_step(assembly: Assembly, path: str | Path, state: Any = None, *, second
         content = out.read_bytes()
     atomic.write(target, content)
     return target
+
+
+def _bodies_of(assembly: Assembly, state: State | None, bodies: Mapping[str, str | None] | None) -> dict[str, str]:
+    """The name of the body of each part that has one in the state; ModelError where that cannot be known."""
+    if bodies is not None and not isinstance(bodies, Mapping):
+        raise ModelError(f"save_step was given bodies={bodies!r:.80}; it must be as {{'part': 'body'}}, with names")
+    if state is None:
+        if bodies is not None:
+            raise ModelError("save_step was given bodies= and no state; give the state whose poses are written")
+        return {}
+    given, names = dict(bodies or {}), set(state)
+    for part, name in given.items():
+        if part not in assembly:
+            raise check.unknown(part, "part of this assembly", assembly)
+        if name is not None and (not isinstance(name, str) or name not in names):
+            raise check.unknown(name, "body of the state", state)
+    wanted = {part: given.get(part, part) for part in assembly}
+    found = {part: name for part, name in wanted.items() if name is not None and name in names}
+    owners: dict[str, str] = {}
+    for part, name in found.items():
+        if owners.setdefault(name, part) != part:
+            both = f"{owners[name]!r} and {part!r}"
+            raise ModelError(f"save_step: parts {both} would both have the pose of body {name!r}; choose with bodies=")
+    lost = [part for part in assembly if part not in found and part not in given]
+    others = [name for name in state if name not in owners]
+    if lost and others:
+        raise ModelError(
+            f"save_step: no body of the state has the name of the parts {_told(lost)}, and no part that of the bodies "
+            f"{_told(others)}; assign them with bodies={{{lost[0]!r}: {others[0]!r}}}, or bodies={{{lost[0]!r}: None}} "
+            "if the part has no body and stays where it was"
+        )
+    if not found:
+        raise ModelError("save_step was given a state with no body of this assembly; omit it to write what was read")
+    return found
+
+
+def _told(names: Iterable[str]) -> str:
+    """The first names of a list."""
+    listed = list(names)
+    return ", ".join(map(repr, listed[:MOST_TOLD])) + (", …" if len(listed) > MOST_TOLD else "")

@@ -209,11 +209,6 @@ class _Writer:
                 and isinstance(one.shape, Curved)
                 and (one.shape.geometry.key(), None if one.shape.trim is None else one.shape.trim.key()) == wanted
             ]
-            if not faces and is_face:
-                raise ModelError(
-                    f"{joint.kind.name} {joint.name!r} cannot be saved: its face was detached from body "
-                    f"{frame.body.name!r}; attach it again, or remove the contact"
-                )
             found.append(faces[0] if is_face else None)
         return found
 

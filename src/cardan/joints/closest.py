@@ -32,7 +32,7 @@ from cardan.geometry.tree import Tree
 from cardan.joints import abi
 from cardan.joints.pairs import Contact, ContactStatus, is_planar
 from cardan.math import euler
-from cardan.system.attachments import Attachment
+from cardan.system.attachments import Attachment, check_attached
 from cardan.system.state import FloatArray
 
 CLEARANCE: Final = 1e-6  # of the size
@@ -344,6 +344,7 @@ def closest_pair(what: str, faces: tuple[Any, Any], side: str, mode: str, start:
     for face in faces:
         if not isinstance(face, Attachment):
             raise ModelError(f"{what} was given {face!r:.120}; it must be a face: face = body.attach(shape)")
+        check_attached(what, face)
     for word, value, valid in (("side", side, "outside"), ("start", start, None)):
         if value != valid:
             raise ModelError(

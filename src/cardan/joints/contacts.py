@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -24,9 +24,12 @@ from cardan.joints import abi
 from cardan.joints.closest import ClosestPair, closest_pair
 from cardan.joints.pairs import Contact, ContactStatus, Pair, check_regular, endless, is_planar
 from cardan.joints.paths import Follow
-from cardan.system.attachments import Attachment
+from cardan.system.attachments import Attachment, check_attached
 from cardan.system.parts import Body, CountedAngle, Direction, Feature, Frame, Point
 from cardan.system.relations import Relation
+
+if TYPE_CHECKING:
+    from cardan.joints.registry import Joint
 
 __all__ = ["Contact", "ContactStatus", "Pair", "check_regular", "closest_pair"]
 
@@ -234,6 +237,7 @@ def face_geometry(what: str, face: Any, way: str = "", example: str = "sphere(0.
             f"{what} was given {given}; it must be a face: face = body.attach(cd.geometry.{example})"
             f"{way if isinstance(face, Attachment) else ''}"
         )
+    check_attached(what, face)
     return found
 
 
@@ -241,6 +245,23 @@ def trim_of(face: Attachment) -> Trimmed | None:
     """The trimmed face of an attachment, if it is one."""
     found: Trimmed | None = getattr(face.shape, "trim", None)
     return found
+
+
+def uses(joint: Joint, face: Attachment) -> bool:
+    """Whether a contact, a point on a curve or surface, or a path is on this face.
+
+    Faces of one shape in one frame are not distinguished.
+    """
+    if not any(end is face.frame for end in joint.ends):
+        return False
+    pair = joint.relations[0].template.pair
+    if not pair.shapes:  # meshes or a query: a face is known by its frame alone
+        return True
+    wanted = getattr(face.shape, "geometry", None), trim_of(face)
+    return any(
+        end is face.frame and (joint.kind.name == "contact" or shape.freedoms > 0) and (shape, trim) == wanted
+        for end, shape, trim in zip(joint.ends, pair.in_order(pair.shapes), pair.in_order(pair.trims), strict=True)
+    )
 
 
 def point_shape() -> Shape:

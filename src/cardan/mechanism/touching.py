@@ -141,6 +141,13 @@ class Touching(Building):
         options = (("follow", follow), ("up", tuple(direction)))
         return self._add_contact(joints.path, name, pair, (frame, face.frame), "slide", options)
 
+    def _contacts_on(self, face: Attachment) -> list[Joint]:
+        """The contacts, points on curves or surfaces, and paths that use a face."""
+        contacts = [
+            joint for joint in self._joints.values() if any(one.template.pair is not None for one in joint.relations)
+        ]
+        return [joint for joint in contacts if _contacts.uses(joint, face)]
+
     def _add_point(self, kind: JointKind[Any], name: str, point: Any, face: Attachment, freedoms: int) -> Joint:
         what = f"{kind.name} {name!r}"
         self._check_end(what, "point", point)

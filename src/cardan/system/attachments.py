@@ -43,6 +43,15 @@ class Attachment:
         return f"<{type(self.shape).__name__} on {self.body.name!r}>"
 
 
+def check_attached(what: str, face: Attachment) -> None:
+    """ModelError if a face was detached from its body."""
+    if face not in face.body.attachments:
+        raise ModelError(
+            f"{what} was given {face.shape!r:.120}, which was detached from body {face.body.name!r}; attach it again: "
+            "face = body.attach(shape)"
+        )
+
+
 def checked_shape(given: Any, what: str) -> Shape:
     """A shape."""
     if isinstance(given, geometry.Trimmed):

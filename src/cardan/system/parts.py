@@ -174,13 +174,18 @@ class Body:
         if center is not None:
             self._center = check.vector(center, f"the center of body {name!r}")
         self._attachments: tuple[Attachment, ...] = ()
-        self._part: tuple[str, str] | None = None  # name and key of the CAD part that it was made of
+        self._part: tuple[str, str, float | None] | None = None  # name, key and density of the CAD part it is made of
         self._pack()
 
     def _check_given(self, word: str) -> None:
-        """Note that a quantity was given; refused where shapes with a density give the mass."""
+        """Note that a quantity was given; refused where shapes or a part with a density give the mass."""
         if word not in MASS_WORDS:
             return
+        if self._part is not None and self._part[2] is not None:
+            raise ModelError(
+                f"the {word} of body {self.name!r} follows from density={self._part[2]:g} of part {self._part[0]!r}; "
+                "add the part with another density=, or without it and with mass=, center= and inertia="
+            )
         if any(one.density is not None for one in self._attachments):
             raise ModelError(
                 f"the {word} of body {self.name!r} follows from the shapes attached with a density; detach them, or "
@@ -309,9 +314,16 @@ class Body:
         return made
 
     def detach(self, attachment: Attachment) -> None:
-        """Remove an attached shape, with its mass."""
+        """Remove an attached shape, with its mass.  Contacts on it must be removed first."""
         if attachment not in self._attachments:
             raise ModelError(f"detach of body {self.name!r} got {attachment!r}; it must be one of body.attachments")
+        users = self._owner._contacts_on(attachment)
+        if users:
+            told = ", ".join(f"{one.kind.name} {one.name!r}" for one in users)
+            raise ModelError(
+                f"detach of body {self.name!r} got {attachment.shape!r:.120}, which is a face of {told}; remove that "
+                f"first, m.remove({users[0].name!r})"
+            )
         self._hold(tuple(one for one in self._attachments if one is not attachment), attachment)
 
     def _hold(self, attachments: tuple[Attachment, ...], changed: Attachment) -> None:

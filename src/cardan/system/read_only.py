@@ -11,15 +11,17 @@ C = TypeVar("C", bound=type)
 
 
 def read_only(way: str) -> Callable[[C], C]:
-    """A decorator above a frozen dataclass.  way: how to change the part instead; ``{name}`` is its name.
+    """A decorator above a frozen dataclass, or above a class that sets its own attributes by ``vars(self)``.
 
+    way: how to change the part instead; ``{name}`` is its name.
     Errors of the dataclass itself would name neither the part nor the way.
     """
 
     def mark(made: C) -> C:
         def refuse(self: Any, attribute: str, *value: Any) -> NoReturn:
             name = getattr(self, "name", "")
-            what = repr(self) if name else f"this {made.__name__.lower()} on body {self.body.name!r}"
+            body = None if name else getattr(self, "body", None)
+            what = repr(self) if body is None else f"this {made.__name__.lower()} on body {body.name!r}"
             raise ReadOnlyError(f"{attribute!r} of {what} cannot be set: it is read-only; {way.format(name=name)}")
 
         for word in ("__setattr__", "__delattr__"):
