@@ -436,8 +436,9 @@ OPEN = {
     "box without two faces": lambda: box_faces((1.0, 2.0, 3.0))[:4],
     "barrel": lambda: g.revolve(BARREL),
     "cube with gaps at all edges": lambda: box_faces((2.0, 2.0, 2.0), 0.5),
-    "cube with two faces inside out": lambda: [s.flipped() for s in box_faces((2.0, 2.0, 2.0))[:2]]
-    + box_faces((2.0, 2.0, 2.0))[2:],
+    "cube with two faces inside out": lambda: (
+        [s.flipped() for s in box_faces((2.0, 2.0, 2.0))[:2]] + box_faces((2.0, 2.0, 2.0))[2:]
+    ),
 }
 
 
@@ -516,3 +517,50 @@ def test_measures_name_meshes_faces_and_points_that_are_not_finite():
     root = g.traced(lambda u: (cd.sqrt(u), 0 * u, 0 * u), (-1, 1))
     with pytest.raises(cd.ModelError, match="no finite point and derivatives at the parameters"):
         g.arc_length(root)
+
+
+def test_closed_forms_are_profiles():
+    tube = g.extrude(g.circle(1.5), (0.0, 0.0, 2.0))
+    S = tube.evaluate(tube.sample(9))
+    assert np.hypot(S[:, 0], S[:, 1]) == pytest.approx(1.5, abs=1e-14)
+    assert S[:, 2].min() == 0.0 and S[:, 2].max() == 2.0
+    disc = g.revolve(g.line((0.0, 2.0)))
+    assert g.area(disc)[0] == pytest.approx(4.0 * np.pi, rel=1e-12)
+    oval = g.extrude(g.ellipse(2.0, 1.0), (0.3, 0.0, 1.0))
+    v = oval.sample(9)[:, 1]
+    x, y, z = oval.evaluate(oval.sample(9)).T
+    assert ((x - 0.3 * v) / 2.0) ** 2 + y**2 == pytest.approx(1.0, abs=1e-14) and z == pytest.approx(v, abs=1e-15)
+
+
+WRONG_ARGUMENTS = {
+    "the profile is sphere": lambda: g.revolve(g.sphere(1.0)),
+    "the profile is <mesh": lambda: g.extrude(CLOSED_MESH, (0, 0, 1)),
+    "the line is unbounded": lambda: g.revolve(g.line()),
+    "the angle is 'a'": lambda: g.revolve(g.line(1.0), "a"),
+    "curve 1 is circle(1.0, 1.0)": lambda: g.ruled(g.line((0, 1)).to_nurbs(), g.circle(1.0)),
+    "curve 0 is 3": lambda: g.loft([3, 4, 5, 6]),
+    "the curves of a loft are 3": lambda: g.loft(3),
+    "3 is no scipy.interpolate.BSpline": lambda: g.from_scipy(3),
+    "the parameters are 'x'": lambda: SHAPES["curve"].evaluate("x"),
+    "the parameters are 'm'": lambda: g.sphere(1.0).evaluate("m"),
+    "u is (0.0, 0.0); it must be a number": lambda: g.curvature(g.torus(2.0, 0.5), (0.0, 0.0)),
+    "v is 'w'; it must be a number": lambda: g.normal(g.torus(2.0, 0.5), 0.0, "w"),
+    "u is None; it must be a number": lambda: SHAPES["curve"].derivatives(None),
+    "the order is 'x'": lambda: SHAPES["curve"].derivatives(0.1, 0.0, "x"),
+    "the pair is 3": lambda: g.exact(g.Distance(g.torus(2.0, 0.5), g.sphere(0.1)), (3.0, 0.0, 0.0), 3),
+    "3 is no Distance": lambda: g.exact(3, (3.0, 0.0, 0.0), 3),
+}
+
+
+@pytest.mark.parametrize("words", WRONG_ARGUMENTS)
+def test_arguments_of_a_wrong_kind_are_named(words):
+    with pytest.raises(cd.ModelError) as caught:
+        WRONG_ARGUMENTS[words]()
+    assert words in str(caught.value), str(caught.value)
+
+
+def test_attributes_of_shapes_cannot_be_deleted():
+    for shape, name in ((g.Curve(POINTS[0]), "points"), (CLOSED_MESH, "faces"), (trimmed(), "loops")):
+        with pytest.raises(cd.ReadOnlyError, match=f"^{name} of .* cannot be deleted"):
+            delattr(shape, name)
+        assert getattr(shape, name) is not None

@@ -385,7 +385,8 @@ class Distance:
         shape = self.trees[k].patches[patch].shape
         q = x[None, 2 * k : 2 * k + shape.width]
         if isinstance(shape, EdgeCurve):
-            shape, q = shape.surface, shape.curve._evaluate(q, 0)[:, 0, :2]
+            q = shape.curve._evaluate(q, 0)[:, 0, :2]
+            shape = shape.surface
         S = shape._evaluate(q, 1)[0]
         return np.asarray(_unit_normals(S[None], shape.freedoms)[0])
 

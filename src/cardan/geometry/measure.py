@@ -29,8 +29,8 @@ MOST_ROUNDS = 40  # of divisions, after which the differences that are left are 
 CLOSED_RTOL = 1e-9  # of the area: |∮ N du dv| of a closed surface, and the flux of the waves below
 
 # Waves a sin(k·x + φ) with a ⟂ k have no divergence, so that their flux through a closed surface is zero.  Their
-# directions are oblique to the axes and to each other: the flux through the parts that lack of a symmetrical shape does
-# not cancel, as their area vectors may.  x is in units of the size of the body.
+# directions are oblique to the axes and to each other: the flux through the openings of a symmetrical shape does not
+# cancel, as their area vectors may.  x is in units of the size of the body.
 _WAVES_K = np.array([[1.1, 0.7, 1.6], [-1.3, 1.7, 0.5], [0.9, -1.2, 1.4]])
 _WAVES_A = np.cross(_WAVES_K, np.roll(_WAVES_K, 1, axis=1)) / (_WAVES_K**2).sum(axis=1, keepdims=True)
 _WAVES_PHASE = np.array([0.4, 1.0, 1.9])
@@ -204,8 +204,8 @@ def mass_properties(surfaces: Any, density: float = 1.0) -> MassProperties:
         )
     if np.linalg.norm(total[4:7]) > CLOSED_RTOL * total[0]:
         raise ModelError(
-            "the surface is open, or normals of some parts point inwards: a flow without sources has a net flux through "
-            f"it of {np.linalg.norm(total[4:7]) / total[0]:.2g} of the area; add the parts that lack, such as end caps, "
+            "the surface is open, or normals of some parts point inwards: a flow without sources has a net flux of "
+            f"{np.linalg.norm(total[4:7]) / total[0]:.2g} of the area through it; add missing parts, such as end caps, "
             "or flip those parts"
         )
     volume = total[7] / 3.0 * unit**3
