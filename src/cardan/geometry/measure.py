@@ -37,6 +37,7 @@ _WAVES_PHASE = np.array([0.4, 1.0, 1.9])
 
 KINDS = {1: "curve", 2: "surface"}
 SAME = 1e-12  # of the size: vertices of a tessellation that coincide at a seam or a pole
+WORTH = 0.8  # a division of all boxes of a tessellation is kept if it saves a fifth of the vertices
 MOST_VERTICES = 20_000_000  # of a tessellation
 
 
@@ -275,21 +276,25 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
         bounds = np.array([call_enclosure(shape, box, 1) for box in boxes])
     else:
         bounds = np.concatenate([patch.bounds for patch in patches])
-    axes, divisions = [], [1.0] * shape.freedoms
-    for i in range(shape.freedoms):
-        second = bounds[:, 2 if i == 0 else 4] + (bounds[:, 3] if shape.freedoms == 2 else 0.0)
-        ends = np.unique(boxes[:, 2 * i : 2 * i + 2])
-        at = []
-        for low, high in pairwise(ends):
-            here = (boxes[:, 2 * i] < high) & (boxes[:, 2 * i + 1] > low)
-            count = int(np.ceil((high - low) * np.sqrt(second[here].max() * shape.freedoms / (8.0 * chord))))
-            divisions[i] += max(count, 1)
-            if np.prod(divisions) > MOST_VERTICES:
-                raise ModelError(
-                    f"the chord error is {chord} m; it needs more than {MOST_VERTICES:,} vertices: allow a larger one"
-                )
-            at.append(np.linspace(low, high, max(count, 1) + 1)[:-1])
-        axes.append(np.append(np.concatenate(at), ends[-1]))
+    steps = _divisions(boxes, bounds, shape.freedoms, chord)
+    # bounds of rational spans are far too large; those of their parts are closer
+    while isinstance(shape, Curve | Surface) and len(boxes) < MOST_BOXES:
+        sides = [[(row[2 * i], row[2 * i + 1]) for i in range(shape.freedoms)] for row in boxes]
+        halves = _divided(np.array(sides)).reshape(-1, 2 * shape.freedoms)
+        boxes = np.pad(halves, ((0, 0), (0, 4 - halves.shape[1])))
+        bounds = np.array([call_enclosure(shape, box, 1) for box in boxes])
+        finer = _divisions(boxes, bounds, shape.freedoms, chord)
+        if not _vertex_count(finer) < WORTH * _vertex_count(steps):
+            break
+        steps = finer
+    if _vertex_count(steps) > MOST_VERTICES:
+        raise ModelError(
+            f"the chord error is {chord} m; it needs more than {MOST_VERTICES:,} vertices: allow a larger one"
+        )
+    axes = []
+    for ends, counts in steps:
+        parts = [np.linspace(*side, int(n) + 1)[:-1] for side, n in zip(pairwise(ends), counts, strict=True)]
+        axes.append(np.append(np.concatenate(parts), ends[-1]))
     if shape.freedoms == 1:
         points = shape.evaluate(axes[0])
         return points, np.stack([np.arange(len(points) - 1), np.arange(1, len(points))], axis=1)
@@ -298,6 +303,24 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
     k = (np.arange(n - 1)[:, None] * m + np.arange(m - 1)).ravel()
     faces = np.concatenate([np.stack([k, k + m, k + m + 1], axis=1), np.stack([k, k + m + 1, k + 1], axis=1)])
     return _welded(shape.evaluate(uv).reshape(n, m, 3), faces)
+
+
+def _divisions(
+    boxes: FloatArray, bounds: FloatArray, freedoms: int, chord: float
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Per parameter: the ends of the boxes (n, 4), and the number of divisions between each two of them."""
+    found = []
+    for i in range(freedoms):
+        second = bounds[:, 2 if i == 0 else 4] + (bounds[:, 3] if freedoms == 2 else 0.0)
+        ends = np.unique(boxes[:, 2 * i : 2 * i + 2])
+        most = [second[(boxes[:, 2 * i] < high) & (boxes[:, 2 * i + 1] > low)].max() for low, high in pairwise(ends)]
+        counts = np.ceil(np.diff(ends) * np.sqrt(np.array(most) * freedoms / (8.0 * chord)))
+        found.append((ends, np.maximum(counts, 1.0)))
+    return found
+
+
+def _vertex_count(steps: Sequence[tuple[FloatArray, FloatArray]]) -> float:
+    return float(np.prod([1.0 + counts.sum() for _, counts in steps]))
 
 
 def _welded(grid: FloatArray, faces: Any) -> tuple[FloatArray, Any]:
