@@ -259,8 +259,8 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
     """Points of a polyline, or vertices and faces of a mesh, whose distance to the shape is at most ``chord`` [m].
 
     A chord over a box of the parameters with sides p, q is within (B_uu p² + 2 B_uv p q + B_vv q²)/8, where the B bound
-    second derivatives on each root; the number of divisions per root follows from it.  A closed surface gives a closed
-    mesh: vertices at seams and poles are not repeated.
+    second derivatives on each root or part of it; the number of divisions there follows from it.  A closed surface
+    gives a closed mesh: vertices at seams and poles are not repeated.
     """
     if not chord > 0.0:
         raise ModelError(f"the chord error is {chord}; it must be above zero")
