@@ -433,3 +433,38 @@ def test_meshes_are_those_of_brute_force():
 def test_a_pose_that_is_not_finite_is_refused_as_such(pose):
     with pytest.raises(cd.ModelError, match=r"the pose is .*; it(s numbers)? must be finite"):
         pose_of(pose)
+
+
+def sheet_with_hole(ways=(1, 1)):
+    """A sheet of 2 m by 2 m with the normal +z and a hole of 0.5 m; ways: the direction of each loop."""
+    sheet = g.Surface([[(-1, -1, 0), (-1, 1, 0)], [(1, -1, 0), (1, 1, 0)]], degree=1)
+    outer = g.Curve([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)], degree=1)
+    loops = outer, circle_of_parameters(0.25)
+    return g.Face(sheet, [[c if way > 0 else c.reversed()] for c, way in zip(loops, ways, strict=True)])
+
+
+@pytest.mark.parametrize("ways", [(1, 1), (1, -1), (-1, 1), (-1, -1)])
+def test_the_sign_of_a_gap_at_an_edge_is_the_side_of_the_normal(ways):
+    face = sheet_with_hole(ways)
+    whole = g.Distance(face.surface, (0.0, 0.0, 0.0))
+    query = g.Distance(face, (0.0, 0.0, 0.0))
+    ball = g.Distance(face, g.sphere(0.2))
+    for side in (1.0, -1.0):
+        beside = query.closest((3.0, 0.0, side), signed=True)
+        assert beside.gap == pytest.approx(side * np.sqrt(5.0), abs=1e-9)
+        assert whole.closest((3.0, 0.0, side), signed=True).gap == pytest.approx(beside.gap, abs=1e-9)
+        assert whole.closest((0.7, 0.6, side), signed=True).gap == pytest.approx(side, abs=1e-9)
+        assert query.closest((0.7, 0.6, side), signed=True).gap == pytest.approx(side, abs=1e-9)
+        for x, y in ((0.1, 0.0), (-0.1, 0.2), (0.0, -0.3)):
+            far = np.hypot(0.5 - np.hypot(x, y), 1.0)
+            assert query.closest((x, y, side), signed=True).gap == pytest.approx(side * far, abs=1e-9)
+            assert ball.closest((x, y, side), signed=True).gap == pytest.approx(side * (far - 0.2), abs=1e-9)
+
+
+def test_a_ball_that_crosses_only_the_edge_of_a_hole_has_no_gap():
+    """The point below its centre is in the hole; beside the hole a smaller ball penetrates the sheet."""
+    query = g.Distance(sheet_with_hole(), g.sphere(0.6))
+    at_the_hole = query.closest((0.0, 0.02, 0.2), signed=True)
+    assert at_the_hole.distance < 1e-9 and at_the_hole.gap is None
+    beside = g.Distance(sheet_with_hole(), g.sphere(0.1))
+    assert beside.closest((0.8, 0.7, 0.06), signed=True).gap == pytest.approx(-0.04, abs=1e-9)

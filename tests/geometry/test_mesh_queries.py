@@ -130,3 +130,19 @@ def test_a_mesh_and_a_bumpy_surface_against_samples(seed):
     assert np.linalg.norm(pair.points[0] - pair.points[1]) == pytest.approx(pair.distance, abs=1e-12)
     assert pair.margin < 1e-6
     assert mesh.closest_point((pair.points[1] - t) @ R).distance < 1e-9
+
+
+def test_the_tessellation_of_a_rational_patch_is_not_much_finer_than_its_chord_error():
+    """Bounds of second derivatives over whole rational spans are 40 times too large, so that 5 million faces result."""
+    x, y = np.meshgrid(np.linspace(-1, 1, 6), np.linspace(-1, 1, 6), indexing="ij")
+    weights = np.random.default_rng(0).uniform(0.44, 2.8, (6, 6))
+    patch = g.Surface(np.stack([x, y, 0.3 * np.sin(3 * x + y)], axis=-1), weights)
+    chord = 0.003
+    vertices, faces = g.tessellate(patch, chord)
+    assert len(faces) < 50_000
+    query = g.Distance(patch, (0.0, 0.0, 0.0))
+    t = vertices[faces]
+    largest = np.argsort(np.linalg.norm(np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0]), axis=1))[-100:]
+    some = np.concatenate([largest, np.random.default_rng(1).integers(len(faces), size=100)])
+    far = [query.closest(p).distance for p in np.concatenate([t[some].mean(axis=1), t[some, :2].mean(axis=1)])]
+    assert 1e-5 < max(far) <= chord

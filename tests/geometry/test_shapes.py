@@ -413,3 +413,154 @@ def test_shapes_do_not_change(name):
     copy = pickle.loads(pickle.dumps(shape))
     with pytest.raises(cd.ReadOnlyError):
         copy.radius = 3.0
+
+
+def box_faces(sides, part=1.0):
+    """The six faces of a box around the origin with normals outwards, each reduced to a part of its sides."""
+    found = []
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        for side in (-1.0, 1.0):
+            points = np.zeros((2, 2, 3))
+            points[..., k] = 0.5 * side * sides[k]
+            points[..., i] = 0.5 * part * sides[i] * side * np.array([[-1.0], [1.0]])
+            points[..., j] = 0.5 * part * sides[j] * np.array([-1.0, 1.0])
+            found.append(g.Surface(points, degree=1))
+    return found
+
+
+BARREL = g.Curve([(1, 0, -1), (1.5, 0, 0), (1, 0, 1)], degree=2)
+OPEN = {
+    "cylinder": lambda: g.cylinder(1.0, 2.0),
+    "cylinder far away": lambda: g.cylinder(1.0, 2.0).to_nurbs().transformed(np.eye(3), (1e3, 0, 2e3)),
+    "box without two faces": lambda: box_faces((1.0, 2.0, 3.0))[:4],
+    "barrel": lambda: g.revolve(BARREL),
+    "cube with gaps at all edges": lambda: box_faces((2.0, 2.0, 2.0), 0.5),
+    "cube with two faces inside out": lambda: (
+        [s.flipped() for s in box_faces((2.0, 2.0, 2.0))[:2]] + box_faces((2.0, 2.0, 2.0))[2:]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_open_surfaces_whose_area_vectors_cancel_have_no_volume(name):
+    for measure in (g.volume, g.mass_properties):
+        with pytest.raises(cd.ModelError, match="the surface is open"):
+            measure(OPEN[name]())
+
+
+@pytest.mark.parametrize("place", [(0.0, 0.0, 0.0), (300.0, -20.0, 1e3)])
+def test_open_surfaces_and_their_caps_have_the_volume_of_the_body(place):
+    def placed(shapes):
+        return [s.transformed(np.eye(3), place) for s in shapes]
+
+    def disc(radius, z, up):
+        found = g.revolve(g.Curve([(0, 0, z), (radius, 0, z)], degree=1))
+        return found if g.normal(found, 0.5, 0.5)[2] * up > 0.0 else found.flipped()
+
+    caps = [disc(1.0, -1.0, -1.0), disc(1.0, 1.0, 1.0)]
+    side = g.revolve(g.Curve([(1, 0, -1), (1, 0, 1)], degree=1))
+    cylinder = g.mass_properties(placed([side, *caps]), density=2.0)
+    assert cylinder.volume == pytest.approx(2.0 * np.pi, rel=1e-11)
+    assert cylinder.mass == pytest.approx(4.0 * np.pi, rel=1e-11)
+    assert cylinder.center == pytest.approx(place, abs=1e-9)
+    assert np.diag(cylinder.inertia) == pytest.approx(cylinder.mass * np.array([7 / 12, 7 / 12, 0.5]), rel=1e-9)
+    # ρ = (1 − t)² + 3 t (1 − t) + t² and z = 2 t − 1: ∫π ρ² dz
+    t, w = np.polynomial.legendre.leggauss(8)
+    s = 0.5 * (t + 1.0)
+    expected = np.pi * (w * ((1 - s) ** 2 + 3 * s * (1 - s) + s**2) ** 2).sum()
+    assert g.volume(placed([g.revolve(BARREL), *caps])) == pytest.approx(expected, rel=1e-11)
+    assert g.volume(placed(box_faces((1.0, 2.0, 3.0)))) == pytest.approx(6.0, rel=1e-11)
+
+
+CLOSED_MESH = g.Mesh([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)])
+
+
+@pytest.mark.parametrize("density", [-1.0, np.nan, np.inf, "2"])
+def test_a_density_that_is_no_density_is_named(density):
+    for body in (lambda d: g.mass_properties(box_faces((1, 2, 3)), density=d), CLOSED_MESH.mass_properties):
+        with pytest.raises(cd.ModelError, match=r"the density is"):
+            body(density)
+
+
+def trimmed():
+    plate = g.Surface([[(-1, -1, 0), (-1, 1, 0)], [(1, -1, 0), (1, 1, 0)]], degree=1)
+    return g.Face(plate, [g.Curve([(0.1, 0.1), (0.9, 0.1), (0.9, 0.9), (0.1, 0.1)], degree=1)])
+
+
+WRONG_KIND = {
+    "torus(2.0, 0.5) is no curve": lambda: g.arc_length(g.torus(2.0, 0.5)),
+    "3 is no curve": lambda: g.arc_length(3),
+    "is no surface": lambda: g.area(g.Curve(POINTS[0])),
+    "circle(1.0, 1.0) is no surface": lambda: g.volume(g.circle(1.0)),
+    "'x' is no curve or surface": lambda: g.curvature("x", 0.0),
+    "no surfaces are given": lambda: g.volume([]),
+    "S' is zero": lambda: g.curvature(g.Curve([(0, 0), (0, 0), (1, 0), (1, 1)]), 0.0),
+}
+
+
+@pytest.mark.parametrize("words", WRONG_KIND)
+def test_measures_of_a_wrong_kind_of_shape_are_named(words):
+    with pytest.raises(cd.ModelError) as caught:
+        WRONG_KIND[words]()
+    assert words in str(caught.value), str(caught.value)
+
+
+def test_measures_name_meshes_faces_and_points_that_are_not_finite():
+    for measure in (g.volume, g.mass_properties, g.area, g.arc_length):
+        with pytest.raises(cd.ModelError, match="use its area and mass_properties"):
+            measure(CLOSED_MESH)
+    for measure in (g.volume, g.mass_properties, g.area):
+        with pytest.raises(cd.ModelError, match="a face is trimmed"):
+            measure(trimmed())
+    assert g.normal(trimmed(), 0.5, 0.4) == pytest.approx((0, 0, 1), abs=1e-15)
+    root = g.traced(lambda u: (cd.sqrt(u), 0 * u, 0 * u), (-1, 1))
+    with pytest.raises(cd.ModelError, match="no finite point and derivatives at the parameters"):
+        g.arc_length(root)
+
+
+def test_closed_forms_are_profiles():
+    tube = g.extrude(g.circle(1.5), (0.0, 0.0, 2.0))
+    S = tube.evaluate(tube.sample(9))
+    assert np.hypot(S[:, 0], S[:, 1]) == pytest.approx(1.5, abs=1e-14)
+    assert S[:, 2].min() == 0.0 and S[:, 2].max() == 2.0
+    disc = g.revolve(g.line((0.0, 2.0)))
+    assert g.area(disc)[0] == pytest.approx(4.0 * np.pi, rel=1e-12)
+    oval = g.extrude(g.ellipse(2.0, 1.0), (0.3, 0.0, 1.0))
+    v = oval.sample(9)[:, 1]
+    x, y, z = oval.evaluate(oval.sample(9)).T
+    assert ((x - 0.3 * v) / 2.0) ** 2 + y**2 == pytest.approx(1.0, abs=1e-14) and z == pytest.approx(v, abs=1e-15)
+
+
+WRONG_ARGUMENTS = {
+    "the profile is sphere": lambda: g.revolve(g.sphere(1.0)),
+    "the profile is <mesh": lambda: g.extrude(CLOSED_MESH, (0, 0, 1)),
+    "the line is unbounded": lambda: g.revolve(g.line()),
+    "the angle is 'a'": lambda: g.revolve(g.line(1.0), "a"),
+    "curve 1 is circle(1.0, 1.0)": lambda: g.ruled(g.line((0, 1)).to_nurbs(), g.circle(1.0)),
+    "curve 0 is 3": lambda: g.loft([3, 4, 5, 6]),
+    "the curves of a loft are 3": lambda: g.loft(3),
+    "3 is no scipy.interpolate.BSpline": lambda: g.from_scipy(3),
+    "the parameters are 'x'": lambda: SHAPES["curve"].evaluate("x"),
+    "the parameters are 'm'": lambda: g.sphere(1.0).evaluate("m"),
+    "u is (0.0, 0.0); it must be a number": lambda: g.curvature(g.torus(2.0, 0.5), (0.0, 0.0)),
+    "v is 'w'; it must be a number": lambda: g.normal(g.torus(2.0, 0.5), 0.0, "w"),
+    "u is None; it must be a number": lambda: SHAPES["curve"].derivatives(None),
+    "the order is 'x'": lambda: SHAPES["curve"].derivatives(0.1, 0.0, "x"),
+    "the pair is 3": lambda: g.exact(g.Distance(g.torus(2.0, 0.5), g.sphere(0.1)), (3.0, 0.0, 0.0), 3),
+    "3 is no Distance": lambda: g.exact(3, (3.0, 0.0, 0.0), 3),
+}
+
+
+@pytest.mark.parametrize("words", WRONG_ARGUMENTS)
+def test_arguments_of_a_wrong_kind_are_named(words):
+    with pytest.raises(cd.ModelError) as caught:
+        WRONG_ARGUMENTS[words]()
+    assert words in str(caught.value), str(caught.value)
+
+
+def test_attributes_of_shapes_cannot_be_deleted():
+    for shape, name in ((g.Curve(POINTS[0]), "points"), (CLOSED_MESH, "faces"), (trimmed(), "loops")):
+        with pytest.raises(cd.ReadOnlyError, match=f"^{name} of .* cannot be deleted"):
+            delattr(shape, name)
+        assert getattr(shape, name) is not None

@@ -17,7 +17,7 @@ from cardan.geometry import abi, build, checks
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.nurbs import Curve, Surface
 from cardan.geometry.patches import Patch
-from cardan.geometry.shape import Shape
+from cardan.geometry.shape import Shape, read_parameters
 
 TURN = 2.0 * pi
 PARTS = 8  # roots per turn
@@ -118,7 +118,7 @@ class Sphere(Analytic):
 
     def evaluate(self, parameters: Any, order: int = 0) -> FloatArray:
         """Points and derivatives at unit vectors m, shape (n, 3); derivatives along the local chart of m."""
-        m = np.asarray(parameters, dtype=float)
+        m = read_parameters(parameters)
         if m.ndim == 2 and m.shape[1] == 3:
             size = np.linalg.norm(m, axis=1)
             bad = np.flatnonzero(~(np.abs(size - 1.0) <= 1e-6))

@@ -37,8 +37,14 @@ def circle(a: float, b: float, *, half: bool = False) -> Curve:
     return Curve(points * (a, b), weights, knots, degree=2)
 
 
-def revolve(profile: Curve, angle: float = 2.0 * pi) -> Surface:
-    """The profile turned about the z axis by an angle [rad]; u is along the arc, v along the profile."""
+def revolve(profile: Any, angle: float = 2.0 * pi) -> Surface:
+    """The profile turned about the z axis by an angle [rad]; u is along the arc, v along the profile.
+
+    profile: a Curve, or a closed form, of which the exact NURBS is taken.
+    """
+    profile = _profile(profile)
+    if not isinstance(angle, int | float | np.number):
+        raise ModelError(f"the angle is {angle!r:.80}; it must be a number [rad]")
     if not 0.0 < abs(angle) <= 2.0 * pi * (1.0 + 1e-12):
         raise ModelError(f"the angle is {angle}; it must be within a whole turn, and not zero")
     p = _in_space(profile)
@@ -50,8 +56,12 @@ def revolve(profile: Curve, angle: float = 2.0 * pi) -> Surface:
     return Surface(points, w[:, None] * profile.weights, knots, profile.knots, degree=(2, profile.degree))
 
 
-def extrude(profile: Curve, along: Any) -> Surface:
-    """The profile moved along a vector [m]; u is along the profile."""
+def extrude(profile: Any, along: Any) -> Surface:
+    """The profile moved along a vector [m]; u is along the profile.
+
+    profile: a Curve, or a closed form, of which the exact NURBS is taken.
+    """
+    profile = _profile(profile)
     d = checks.numbers(along, "the vector", 1)
     if d.size != 3 or not d.any():
         raise ModelError(f"the vector is {d.tolist()}; an extrusion needs three numbers that are not all zero")
@@ -62,6 +72,7 @@ def extrude(profile: Curve, along: Any) -> Surface:
 
 def ruled(first: Curve, second: Curve) -> Surface:
     """Straight lines between points of equal parameter of two curves; u is along the curves."""
+    _check_curves([first, second])
     (a, b), knots, degree = _compatible([first, second])
     h = np.stack([a, b], axis=1)
     return Surface(h[..., :3] / h[..., 3:], h[..., 3], knots, (0, 0, 1, 1), degree=(degree, 1))
@@ -69,6 +80,10 @@ def ruled(first: Curve, second: Curve) -> Surface:
 
 def loft(curves: Sequence[Curve], degree: int = 3) -> Surface:
     """The surface through curves, interpolated along v at chord lengths ([Piegl1997] 10.3)."""
+    degree = checks.count(degree, "the degree of the loft", 1)
+    if not isinstance(curves, list | tuple):
+        raise ModelError(f"the curves of a loft are {curves!r:.80}; they must be a list")
+    _check_curves(curves)
     if len(curves) < degree + 1:
         raise ModelError(f"{len(curves)} curves are given; a loft of degree {degree} needs at least {degree + 1}")
     homogeneous, knots, d = _compatible(curves)
@@ -81,6 +96,23 @@ def loft(curves: Sequence[Curve], degree: int = 3) -> Surface:
     if bad.size:
         raise ModelError(f"the loft has a weight that is not positive at {bad[0].tolist()}; add curves in between")
     return Surface(h[..., :3] / h[..., 3:], h[..., 3], knots, t, degree=(d, degree))
+
+
+def _profile(shape: Any) -> Curve:
+    """A NURBS curve with the points of the shape."""
+    if getattr(shape, "freedoms", 0) == 1 and hasattr(shape, "to_nurbs"):
+        shape = shape.to_nurbs()
+    if not isinstance(shape, Curve):
+        raise ModelError(f"the profile is {shape!r:.80}; it must be a Curve, a line, a circle or an ellipse")
+    return shape
+
+
+def _check_curves(curves: Sequence[Any]) -> None:
+    """ModelError if one of them is no NURBS: the surface depends on the parameters of its curves."""
+    for k, curve in enumerate(curves):
+        if not isinstance(curve, Curve):
+            way = "use to_nurbs(), whose parameter is not the angle" if hasattr(curve, "to_nurbs") else "give Curves"
+            raise ModelError(f"curve {k} is {curve!r:.80}; points of equal parameter are joined: {way}")
 
 
 def _in_space(curve: Curve) -> FloatArray:

@@ -21,7 +21,9 @@ from cardan.errors import ModelError
 from cardan.geometry import abi
 from cardan.geometry.analytic import Point
 from cardan.geometry.checks import FloatArray, IntArray
+from cardan.geometry.face import EdgeCurve
 from cardan.geometry.memory import Memory, address_of
+from cardan.geometry.shape import Trimmed
 from cardan.geometry.tree import Tree
 from cardan.lazy import LazyModule, direct
 from cardan.math import euler
@@ -356,7 +358,7 @@ class Distance:
     def regular(self, pose: Any, start: Pair) -> Pair | None:
         """The regular pair near ``start``, with its signed gap (S² − S¹)·n¹; None if Newton does not converge.
 
-        Valid at zero gap and under penetration, away from edges.
+        Valid at zero gap and under penetration, away from edges; None at edges of faces and outside their loops.
         """
         p = pose_of(pose)
         self._check_normal()
@@ -365,7 +367,9 @@ class Distance:
         self._local = None
         o = self._options
         o[abi.O_PATCH_A], o[abi.O_PATCH_B] = whole
-        if _regular.regular(self._address, p, self._x, o) != 0:
+        if any(isinstance(tree.patches[k].shape, EdgeCurve) for tree, k in zip(self.trees, whole, strict=True)):
+            return None
+        if _regular.regular(self._address, p, self._x, o) != 0 or not self._is_inside():
             return None
         gap = float(o[abi.O_DISTANCE])
         return self._pair(abs(gap), np.inf, whole, gap)
@@ -377,9 +381,13 @@ class Distance:
             raise ModelError("a point has no normal, so there is no signed gap; exchange the shapes")
 
     def _normal(self, k: int, x: FloatArray, patch: int) -> FloatArray:
-        """Unit normal S_u × S_v of a surface, (y', −x', 0) of a curve in a plane."""
+        """Unit normal S_u × S_v of a surface, also at an edge of a face; (y', −x', 0) of a curve in a plane."""
         shape = self.trees[k].patches[patch].shape
-        S = shape._evaluate(x[None, 2 * k : 2 * k + shape.width], 1)[0]
+        q = x[None, 2 * k : 2 * k + shape.width]
+        if isinstance(shape, EdgeCurve):
+            q = shape.curve._evaluate(q, 0)[:, 0, :2]
+            shape = shape.surface
+        S = shape._evaluate(q, 1)[0]
         return np.asarray(_unit_normals(S[None], shape.freedoms)[0])
 
     def _with_gap(self, pose: FloatArray, pair: Pair, eps: float) -> Pair:
@@ -403,11 +411,22 @@ class Distance:
             if _regular.regular(self._address, pose, self._x, o) == 0:
                 gap = float(o[abi.O_DISTANCE])
                 closer = gap <= eps and (best is None or abs(gap) < abs(best.gap or 0.0))
-                if closer and self._opposed(R, whole):
+                if closer and self._is_inside() and self._opposed(R, whole):
                     best = self._pair(0.0, pair.margin, whole, min(gap, 0.0) if abs(gap) <= eps else gap)
         if best is not None:
             return best
         return pair
+
+    def _is_inside(self) -> bool:
+        """Whether the current parameters are inside the loops of shapes that are faces."""
+        for k, shape in enumerate((self.a, self.b)):
+            if isinstance(shape, Trimmed):
+                q = self._x[2 * k : 2 * k + 2].tolist()
+                for i, ((low, _), period) in enumerate(zip(shape.bounds, shape.surface.periods, strict=True)):
+                    q[i] = low + (q[i] - low) % period if period else q[i]  # a seam may have been crossed
+                if not shape.contains(*q):
+                    return False
+        return True
 
     def _opposed(self, R: FloatArray, patches: tuple[int, int]) -> bool:
         """Whether the normals of both shapes are opposed at the current parameters; always for curves in space."""
@@ -417,12 +436,14 @@ class Distance:
         return bool(np.dot(a, R @ b) < 0.0)
 
     def _grid(self, k: int) -> list[tuple[int, FloatArray, FloatArray, FloatArray]]:
-        """Number, parameters, points and normals of a grid on each smooth patch of a shape."""
+        """Number, parameters, points and normals of a grid on each smooth patch of a shape, without edges of faces."""
         if self._grids[k] is None:
             found = []
             tree = self.trees[k]
             for number, patch in enumerate(tree.patches[: tree.smooth]):
                 f = patch.shape.freedoms
+                if isinstance(patch.shape, EdgeCurve):
+                    continue
                 axes = [np.linspace(patch.limits[3 * i], patch.limits[3 * i + 1], STARTS + 1)[:-1] for i in range(f)]
                 half = [0.5 * (patch.limits[3 * i + 1] - patch.limits[3 * i]) / STARTS for i in range(f)]
                 q = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1) + half

@@ -15,6 +15,8 @@ KEYS = ("kind", "degrees", "knots", "points", "weights")
 
 def from_scipy(spline: Any) -> Curve:
     """The curve of a ``scipy.interpolate.BSpline`` with coefficients (n, 2) or (n, 3)."""
+    if not all(hasattr(spline, name) for name in ("t", "c", "k", "extrapolate")):
+        raise ModelError(f"{spline!r:.80} is no scipy.interpolate.BSpline; give one")
     c = np.asarray(spline.c, dtype=float)
     if c.ndim != 2 or c.shape[1] not in (2, 3):
         raise ModelError(f"the coefficients of the spline have the shape {c.shape}; they must be (n, 2) or (n, 3)")

@@ -8,7 +8,7 @@ Volume by the divergence theorem: V = ⅓ ∮ S·N du dv, with N = S_u × S_v ou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -16,16 +16,28 @@ from typing import Any
 import numpy as np
 
 from cardan.errors import ModelError
+from cardan.geometry import checks
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.nurbs import Curve, Surface
-from cardan.geometry.shape import Trimmed
+from cardan.geometry.shape import Shape, Trimmed
 
 ORDERS = (16, 24)  # points of Gauss–Legendre per box and direction
 INTEGRAL_RTOL = 1e-13  # of the whole integral: the difference of both orders on a box that is not divided
+SAMPLES = 4  # points per box and direction from which the middle and the size of a body are taken
 MOST_BOXES = 2000  # divided in one round; if there are more, their differences are part of the stated error
 MOST_ROUNDS = 40  # of divisions, after which the differences that are left are part of the stated error
-CLOSED_RTOL = 1e-9  # of the area: |∮ N du dv| of a closed surface
+CLOSED_RTOL = 1e-9  # of the area: |∮ N du dv| of a closed surface, and the flux of the waves below
+
+# Waves a sin(k·x + φ) with a ⟂ k have no divergence, so that their flux through a closed surface is zero.  Their
+# directions are oblique to the axes and to each other: the flux through the openings of a symmetrical shape does not
+# cancel, as their area vectors may.  x is in units of the size of the body.
+_WAVES_K = np.array([[1.1, 0.7, 1.6], [-1.3, 1.7, 0.5], [0.9, -1.2, 1.4]])
+_WAVES_A = np.cross(_WAVES_K, np.roll(_WAVES_K, 1, axis=1)) / (_WAVES_K**2).sum(axis=1, keepdims=True)
+_WAVES_PHASE = np.array([0.4, 1.0, 1.9])
+
+KINDS = {1: "curve", 2: "surface"}
 SAME = 1e-12  # of the size: vertices of a tessellation that coincide at a seam or a pole
+WORTH = 0.8  # a division of all boxes of a tessellation is kept if it saves a fifth of the vertices
 MOST_VERTICES = 20_000_000  # of a tessellation
 
 
@@ -41,6 +53,7 @@ class MassProperties:
     @classmethod
     def from_moments(cls, volume: float, first: FloatArray, second: FloatArray, density: float) -> MassProperties:
         """From ∫dV, ∫x dV and ∫x xᵀ dV."""
+        density = checks.positive(density, "the density", zero=True)
         if not volume > 0.0:
             raise ModelError(
                 f"the volume is {volume}; the normals must point outwards: exchange u and v, or flip faces"
@@ -104,7 +117,17 @@ def _divided(boxes: FloatArray) -> FloatArray:
     return boxes
 
 
-def _breaks(shape: Any) -> list[FloatArray]:
+def _check_kind(shape: Any, *freedoms: int) -> None:
+    """ModelError if the shape has another number of parameters, or none."""
+    if hasattr(shape, "faces"):
+        raise ModelError(f"{shape!r} has no parameters u, v; use its area and mass_properties()")
+    if not isinstance(shape, Shape | Trimmed) or shape.freedoms not in freedoms:
+        raise ModelError(f"{shape!r:.80} is no {' or '.join(KINDS[f] for f in freedoms)}; give one")
+
+
+def _breaks(shape: Any, freedoms: int) -> list[FloatArray]:
+    """Parameters between which a curve (freedoms = 1) or surface (2) is smooth, per direction."""
+    _check_kind(shape, freedoms)
     if isinstance(shape, Trimmed):
         raise ModelError("a face is trimmed, and integrals are over whole surfaces; use its surface, or a mesh of it")
     if isinstance(shape, Curve):
@@ -116,15 +139,24 @@ def _breaks(shape: Any) -> list[FloatArray]:
     return [np.linspace(low, high, 9) for low, high in shape.bounds]
 
 
+def _rows(shape: Any, q: FloatArray) -> FloatArray:
+    """Points and first derivatives at parameters (k, f); ModelError if they are not finite."""
+    S: FloatArray = shape._evaluate(q, 1)
+    if not np.isfinite(S).all():
+        k = int(np.argwhere(~np.isfinite(S))[0][0])
+        raise ModelError(f"{shape!r} has no finite point and derivatives at the parameters {q[k].tolist()}")
+    return S
+
+
 def arc_length(curve: Any, lower: float | None = None, upper: float | None = None) -> tuple[float, float]:
     """Length of a curve between two parameters [m], and an estimate of its error."""
-    breaks = _breaks(curve)[0]
+    breaks = _breaks(curve, 1)[0]
     low, high = breaks[0] if lower is None else lower, breaks[-1] if upper is None else upper
     if not breaks[0] <= low <= high <= breaks[-1]:
         raise ModelError(f"the interval is [{low}, {high}]; it must be in [{breaks[0]}, {breaks[-1]}]")
     inside = breaks[(breaks > low) & (breaks < high)]
     boxes = _boxes([np.concatenate([[low], inside, [high]])])
-    length, error = _integrate(boxes, lambda q: np.linalg.norm(curve._evaluate(q, 1)[:, 1], axis=1)[:, None])
+    length, error = _integrate(boxes, lambda q: np.linalg.norm(_rows(curve, q)[:, 1], axis=1)[:, None])
     return float(length[0]), float(error[0])
 
 
@@ -132,10 +164,10 @@ def area(surface: Any) -> tuple[float, float]:
     """Area [m²], and an estimate of its error."""
 
     def size(q: FloatArray) -> FloatArray:
-        S = surface._evaluate(q, 1)
+        S = _rows(surface, q)
         return np.asarray(np.linalg.norm(np.cross(S[:, 1], S[:, 2]), axis=1)[:, None])
 
-    found, error = _integrate(_boxes(_breaks(surface)), size)
+    found, error = _integrate(_boxes(_breaks(surface, 2)), size)
     return float(found[0]), float(error[0])
 
 
@@ -145,29 +177,43 @@ def mass_properties(surfaces: Any, density: float = 1.0) -> MassProperties:
     By the divergence theorem, with N outwards: ∫dV = ⅓∮x·N, ∫x_i dV = ¼∮x_i x·N, ∫x_i x_j dV = ⅕∮x_i x_j x·N.
     """
     shapes = list(surfaces) if isinstance(surfaces, list | tuple) else [surfaces]
-    # lengths in units of this one, so that all integrals are compared with the area
-    reach = max(float(np.abs(shape._evaluate(_boxes(_breaks(shape)).mean(axis=2), 0)).max()) for shape in shapes)
+    if not shapes:
+        raise ModelError("no surfaces are given; a body needs a closed surface")
+    boxes = [_boxes(_breaks(shape, 2)) for shape in shapes]
+    samples = [_rows(shape, _nodes(b, SAMPLES)[0].reshape(-1, 2))[:, 0] for shape, b in zip(shapes, boxes, strict=True)]
+    places = np.concatenate(samples)
+    middle = 0.5 * (places.min(axis=0) + places.max(axis=0))
+    # lengths from the middle in units of this one, so that all integrals are compared with the area
+    reach = float(np.abs(places - middle).max())
     unit = reach if reach > 0.0 else 1.0
 
     def moments(shape: Any, q: FloatArray) -> FloatArray:
-        """|N|, N, x·N, x_i x·N and x_i x_j x·N at parameters q, shape (k, 17)."""
-        S = shape._evaluate(q, 1) / unit
-        x, n = S[:, 0], np.cross(S[:, 1], S[:, 2])
+        """|N|, N, flux of the waves, x·N, x_i x·N and x_i x_j x·N at parameters q, shape (k, 20)."""
+        S = _rows(shape, q)
+        x, n = (S[:, 0] - middle) / unit, np.cross(S[:, 1] / unit, S[:, 2] / unit)
+        waves = np.sin(x @ _WAVES_K.T + _WAVES_PHASE) * (n @ _WAVES_A.T)
         flux = np.einsum("ki,ki->k", x, n)[:, None]
         second = (x[:, :, None] * x[:, None, :]).reshape(-1, 9)
-        return np.concatenate([np.linalg.norm(n, axis=1)[:, None], n, flux, flux * x, flux * second], axis=1)
+        return np.concatenate([np.linalg.norm(n, axis=1)[:, None], n, waves, flux, flux * x, flux * second], axis=1)
 
-    total = np.zeros(17)
-    for shape in shapes:
-        total = total + _integrate(_boxes(_breaks(shape)), partial(moments, shape))[0]
+    total = np.zeros(20)
+    for shape, b in zip(shapes, boxes, strict=True):
+        total = total + _integrate(b, partial(moments, shape))[0]
     if np.linalg.norm(total[1:4]) > CLOSED_RTOL * total[0]:
         raise ModelError(
             f"the surface is open: the sum of its area vectors is {total[1:4] * unit**2}; a body needs a closed surface"
         )
-    volume = total[4] / 3.0 * unit**3
-    first = total[5:8] / 4.0 * unit**4  # div(x x_i) = 4 x_i
-    second = total[8:].reshape(3, 3) / 5.0 * unit**5  # div(x x_i x_j) = 5 x_i x_j
-    return MassProperties.from_moments(float(volume), first, second, density)
+    if np.linalg.norm(total[4:7]) > CLOSED_RTOL * total[0]:
+        raise ModelError(
+            "the surface is open, or normals of some parts point inwards: a flow without sources has a net flux of "
+            f"{np.linalg.norm(total[4:7]) / total[0]:.2g} of the area through it; add missing parts, such as end caps, "
+            "or flip those parts"
+        )
+    volume = total[7] / 3.0 * unit**3
+    first = total[8:11] / 4.0 * unit**4  # div(x x_i) = 4 x_i
+    second = total[11:].reshape(3, 3) / 5.0 * unit**5  # div(x x_i x_j) = 5 x_i x_j
+    found = MassProperties.from_moments(float(volume), first, second, density)
+    return replace(found, center=found.center + middle)
 
 
 def volume(surfaces: Any) -> float:
@@ -177,6 +223,9 @@ def volume(surfaces: Any) -> float:
 
 def normal(surface: Any, u: float, v: float) -> FloatArray:
     """Unit normal S_u × S_v / |…| of a surface."""
+    _check_kind(surface, 2)
+    if isinstance(surface, Trimmed):
+        surface = surface.surface
     S = surface.derivatives(u, v, 1)
     n = np.cross(S[1], S[2])
     size = np.linalg.norm(n)
@@ -188,9 +237,14 @@ def normal(surface: Any, u: float, v: float) -> FloatArray:
 def curvature(shape: Any, u: float, v: float = 0.0) -> Any:
     """Of a curve: κ = |S' × S''|/|S'|³ [1/m].  Of a surface: the two principal curvatures [1/m], the larger
     first; positive where the surface bends towards its normal."""
+    _check_kind(shape, 1, 2)
+    if isinstance(shape, Trimmed):
+        shape = shape.surface
     S = shape.derivatives(u, v, 2)
     if shape.freedoms == 1:
         first, second = (np.append(r, [0.0] * (3 - len(r))) for r in (S[1], S[2]))
+        if not first.any():
+            raise ModelError(f"the curve has no curvature at {u}: S' is zero (a cusp)")
         return float(np.linalg.norm(np.cross(first, second)) / np.linalg.norm(first) ** 3)
     n = normal(shape, u, v)
     first_form = np.array([[S[1] @ S[1], S[1] @ S[2]], [S[1] @ S[2], S[2] @ S[2]]])
@@ -205,8 +259,8 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
     """Points of a polyline, or vertices and faces of a mesh, whose distance to the shape is at most ``chord`` [m].
 
     A chord over a box of the parameters with sides p, q is within (B_uu p² + 2 B_uv p q + B_vv q²)/8, where the B bound
-    second derivatives on each root; the number of divisions per root follows from it.  A closed surface gives a closed
-    mesh: vertices at seams and poles are not repeated.
+    second derivatives on each root or part of it; the number of divisions there follows from it.  A closed surface
+    gives a closed mesh: vertices at seams and poles are not repeated.
     """
     if not chord > 0.0:
         raise ModelError(f"the chord error is {chord}; it must be above zero")
@@ -222,21 +276,25 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
         bounds = np.array([call_enclosure(shape, box, 1) for box in boxes])
     else:
         bounds = np.concatenate([patch.bounds for patch in patches])
-    axes, divisions = [], [1.0] * shape.freedoms
-    for i in range(shape.freedoms):
-        second = bounds[:, 2 if i == 0 else 4] + (bounds[:, 3] if shape.freedoms == 2 else 0.0)
-        ends = np.unique(boxes[:, 2 * i : 2 * i + 2])
-        at = []
-        for low, high in pairwise(ends):
-            here = (boxes[:, 2 * i] < high) & (boxes[:, 2 * i + 1] > low)
-            count = int(np.ceil((high - low) * np.sqrt(second[here].max() * shape.freedoms / (8.0 * chord))))
-            divisions[i] += max(count, 1)
-            if np.prod(divisions) > MOST_VERTICES:
-                raise ModelError(
-                    f"the chord error is {chord} m; it needs more than {MOST_VERTICES:,} vertices: allow a larger one"
-                )
-            at.append(np.linspace(low, high, max(count, 1) + 1)[:-1])
-        axes.append(np.append(np.concatenate(at), ends[-1]))
+    steps = _divisions(boxes, bounds, shape.freedoms, chord)
+    # bounds of rational spans are far too large; those of their parts are closer
+    while isinstance(shape, Curve | Surface) and len(boxes) < MOST_BOXES:
+        sides = [[(row[2 * i], row[2 * i + 1]) for i in range(shape.freedoms)] for row in boxes]
+        halves = _divided(np.array(sides)).reshape(-1, 2 * shape.freedoms)
+        boxes = np.pad(halves, ((0, 0), (0, 4 - halves.shape[1])))
+        bounds = np.array([call_enclosure(shape, box, 1) for box in boxes])
+        finer = _divisions(boxes, bounds, shape.freedoms, chord)
+        if not _vertex_count(finer) < WORTH * _vertex_count(steps):
+            break
+        steps = finer
+    if _vertex_count(steps) > MOST_VERTICES:
+        raise ModelError(
+            f"the chord error is {chord} m; it needs more than {MOST_VERTICES:,} vertices: allow a larger one"
+        )
+    axes = []
+    for ends, counts in steps:
+        parts = [np.linspace(*side, int(n) + 1)[:-1] for side, n in zip(pairwise(ends), counts, strict=True)]
+        axes.append(np.append(np.concatenate(parts), ends[-1]))
     if shape.freedoms == 1:
         points = shape.evaluate(axes[0])
         return points, np.stack([np.arange(len(points) - 1), np.arange(1, len(points))], axis=1)
@@ -245,6 +303,24 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
     k = (np.arange(n - 1)[:, None] * m + np.arange(m - 1)).ravel()
     faces = np.concatenate([np.stack([k, k + m, k + m + 1], axis=1), np.stack([k, k + m + 1, k + 1], axis=1)])
     return _welded(shape.evaluate(uv).reshape(n, m, 3), faces)
+
+
+def _divisions(
+    boxes: FloatArray, bounds: FloatArray, freedoms: int, chord: float
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Per parameter: the ends of the boxes (n, 4), and the number of divisions between each two of them."""
+    found = []
+    for i in range(freedoms):
+        second = bounds[:, 2 if i == 0 else 4] + (bounds[:, 3] if freedoms == 2 else 0.0)
+        ends = np.unique(boxes[:, 2 * i : 2 * i + 2])
+        most = [second[(boxes[:, 2 * i] < high) & (boxes[:, 2 * i + 1] > low)].max() for low, high in pairwise(ends)]
+        counts = np.ceil(np.diff(ends) * np.sqrt(np.array(most) * freedoms / (8.0 * chord)))
+        found.append((ends, np.maximum(counts, 1.0)))
+    return found
+
+
+def _vertex_count(steps: Sequence[tuple[FloatArray, FloatArray]]) -> float:
+    return float(np.prod([1.0 + counts.sum() for _, counts in steps]))
 
 
 def _welded(grid: FloatArray, faces: Any) -> tuple[FloatArray, Any]:

@@ -35,7 +35,11 @@ def exact(distance: Distance, pose: Any, pair: Pair) -> tuple[FloatArray, FloatA
 
     At contact the second is the derivative of the gap.
     """
-    if not hasattr(distance, "trees"):
+    if not isinstance(distance, Distance):
+        raise ModelError(f"{distance!r:.80} is no Distance; exact derivatives need one, and a pair of it")
+    if not isinstance(pair, Pair):
+        raise ModelError(f"the pair is {pair!r:.80}; it must be a Pair, such as that of closest(pose)")
+    if hasattr(distance.a, "faces") or hasattr(distance.b, "faces"):
         raise ModelError("a mesh has no exact derivatives of closest pairs; use differences")
     p = pose_of(pose)
     R = euler.matrix(euler.normalize(p[3:]))

@@ -71,11 +71,25 @@ class Immutable:
                     array.flags.writeable = False
         object.__setattr__(self, name, value)
 
+    def __delattr__(self, name: str) -> None:
+        if not name.startswith("_"):
+            raise ReadOnlyError(f"{name} of {self!r} cannot be deleted: shapes do not change; make a new one")
+        object.__delattr__(self, name)
+
+
+def read_parameters(values: Any) -> FloatArray:
+    """Parameters as an array of floats."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"the parameters are {values!r:.80}; they must be numbers, in rows of equal length") from None
+
 
 class Trimmed(Immutable):
     """A part of a surface that loops in the parameter plane bound (:class:`cardan.geometry.Face`)."""
 
     LAST = "_packed"
+    freedoms: int
     surface: Any
     bounds: Any
     _packed: FloatArray  # the loops, as kernels read them
@@ -181,8 +195,15 @@ class Shape(Immutable):
         """Point and derivatives up to that order at (u, v), one row each: S, S_u, S_v, S_uu, S_uv, S_vv, …; for a curve
         S, S', S'', S'''.  At most the third."""
         scratch = _scratch.__dict__  # an attribute of a threading.local takes twice as long
-        if scratch["evaluate"](self._table_address, order, u, v, scratch["address"]):
-            self._prepare(float(u), float(v), order)
+        try:
+            if scratch["evaluate"](self._table_address, order, u, v, scratch["address"]):
+                self._prepare(float(u), float(v), order)
+        except (TypeError, ValueError):
+            self._check_order(order)
+            for name, value in (("u", u), ("v", v)):
+                if not isinstance(value, int | float | np.number):
+                    raise ModelError(f"{name} is {value!r:.80}; it must be a number") from None
+            raise
         found: FloatArray = scratch["rows"][self._row_counts[order]].copy()
         return found if self.dimension == 3 else found[:, : self.dimension]
 
@@ -203,7 +224,7 @@ class Shape(Immutable):
         (n, rows, dimension) with the rows of :meth:`derivatives`.
         """
         self._check_order(order)
-        q = np.asarray(parameters, dtype=float)
+        q = read_parameters(parameters)
         if q.ndim == 1 and self.width == 1:
             q = q[:, None]
         if q.ndim != 2 or q.shape[1] != self.width:
