@@ -881,6 +881,84 @@ def test_a_value_that_a_joint_or_a_frame_cannot_have_is_refused_and_changes_noth
         body.point((w, 0, 0))
 
 
+@cd.primitive(i="point", up="vector")
+def at_height(i, up):
+    return cd.dot(up, i)
+
+
+@cd.rate_primitive(i="point")
+def as_far(i, *, factor=0.0):
+    return cd.rate(i).y - factor * cd.rate(i).x
+
+
+USES_OF_A_PLACE = {
+    "joint": lambda m, b, o: m.revolute("new", m.ground.frame(), o["frame"]),
+    "unused axis": lambda m, b, o: m.spherical("new", m.ground.frame(), o["turned"]),
+    "distance": lambda m, b, o: m.distance("new", m.ground.point(), o["point"], m["K"]),
+    "drive": lambda m, b, o: m.drive("new", o["coordinate"], math.sin),
+    "limit": lambda m, b, o: m.limit("new", o["coordinate"], lower=0.0),
+    "constrain": lambda m, b, o: m.constrain("new", at_height, i=b.point(), up=o["vector"]),
+    "constrain_rates": lambda m, b, o: m.constrain_rates("new", as_far, i=o["point"]),
+    "knife_edge": lambda m, b, o: m.knife_edge("new", o["frame"]),
+    "spring": lambda m, b, o: m.spring("new", o["point"], m.ground.point(), stiffness=1.0),
+    "spring of a coordinate": lambda m, b, o: m.spring("new", o["coordinate"], stiffness=1.0),
+    "force": lambda m, b, o: m.force("new", o["point"], (0, 0, 1)),
+    "path": lambda m, b, o: m.path("new", o["frame"], m.ground.attach(cd.geometry.circle(1.0))),
+}
+
+
+@pytest.mark.parametrize("use", USES_OF_A_PLACE)
+@pytest.mark.parametrize("again", [False, True])
+def test_a_place_whose_parameter_was_removed_is_refused(use, again):
+    m = cd.Mechanism("m")
+    length, other = m.parameter("L", 0.3), m.parameter("K", 0.2)
+    b = m.body("b")
+    old = {
+        "frame": b.frame((length, 0, 0)),
+        "turned": b.frame(z=(length, 0, 1)),
+        "point": b.point((0, 2 * length, 0)),
+        "vector": b.vector(length, 0, 1),
+        "coordinate": cd.coordinate(m.ground.frame(), b.frame((length, 0, 0)), "displacement"),
+    }
+    m.remove("L")
+    if again:
+        m.parameter("L", 0.4)
+    with pytest.raises(cd.ModelError, match=r"'new'.*'b'.* with a formula whose parameter was removed; make the"):
+        USES_OF_A_PLACE[use](m, b, old)
+    assert not m.joints and not m.loads and not m.rate_rows
+    other.value = -1.0  # a joint that was refused leaves no condition
+
+
+def test_a_rate_row_refuses_a_parameter_that_was_removed():
+    m = cd.Mechanism("m")
+    factor, b = m.parameter("factor", 0.3), m.body("b")
+    m.remove("factor")
+    with pytest.raises(cd.ModelError, match=r"rate row 'new'.*removed"):
+        m.constrain_rates("new", as_far, i=b.point(), factor=factor)
+
+
+def test_a_parameter_of_an_axis_that_no_equation_reads_is_in_use(tmp_path):
+    m = cd.Mechanism("m")
+    length = m.parameter("L", 0.3)
+    m.spherical("ball", m.ground.frame(), m.body("b").frame(z=(length, 0, 1)))
+    with pytest.raises(cd.ModelError, match="parameter 'L' is used by 'ball'"):
+        m.remove("L")
+    m.remove("L", joints=True)
+    assert not m.joints
+
+
+def test_named_frames_of_a_removed_parameter_are_not_saved(tmp_path):
+    file = tmp_path / "m.cardan.toml"
+    file.write_text(
+        'cardan = 2\nparameters.L = 0.3\n[bodies.b.frames]\ntip = { origin = ["L", 0, 0] }\nend = { z = [1, 0, 0] }\n'
+    )
+    m = cd.load(file)
+    m.remove("L")
+    m.save(file)
+    assert "end" in file.read_text() and "tip" not in file.read_text()
+    assert cd.load(file) == m
+
+
 def test_a_condition_of_a_joint_is_that_of_the_joint_alone():
     m, other = cd.Mechanism("m"), cd.Mechanism("other")
     length = m.parameter("L", 1.0)

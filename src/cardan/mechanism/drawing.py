@@ -13,9 +13,9 @@ from cardan.dynamics.loads import Load
 from cardan.errors import ModelError
 from cardan.joints import Joint
 from cardan.lazy import LazyModule
-from cardan.mechanism.items import Items
+from cardan.mechanism.items import Items, formulas_of
 from cardan.system import check
-from cardan.system.formulas import Book, Condition, Formula, Parameter, bindings
+from cardan.system.formulas import Book, Condition, Parameter, bindings
 from cardan.system.parts import CountedAngle
 from cardan.system.state import State
 from cardan.system.system import System
@@ -78,13 +78,6 @@ class Drawing(Items):
             self._used = nodes, self._book.conditions_of(nodes)
         return self._used
 
-    def _check_formula(self, what: str, formula: Formula) -> None:
-        """ModelError where a formula is of another mechanism, or where a parameter of it was removed."""
-        if formula.book is not self._book:
-            raise ModelError(f"{what} was given {formula!r} of another mechanism; use a parameter of {self.name!r}")
-        if self._book.is_removed(formula.index):
-            raise ModelError(f"{what} was given {formula!r}, whose parameter was removed")
-
     def _check_all_bounds(self, values: Mapping[str, float]) -> None:
         """ModelError if a parameter has a value beyond its bounds."""
         for name, value in values.items():
@@ -97,7 +90,9 @@ class Drawing(Items):
     def _users(self, parameter: str) -> list[Joint | Load]:
         """Joints, rate rows and loads with a formula of that parameter."""
         items: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
-        return [item for item in items if parameter in self._book.parameters_of(_nodes_of(item))]
+        places = [[formula.index for end in item.ends for formula in formulas_of(end)] for item in items]
+        every = [[*_nodes_of(item), *nodes] for item, nodes in zip(items, places, strict=True)]
+        return [item for item, nodes in zip(items, every, strict=True) if parameter in self._book.parameters_of(nodes)]
 
     def _own_book(self) -> tuple[Book, dict[str, float]] | None:
         """The formulas and the drawn values, if there are parameters."""

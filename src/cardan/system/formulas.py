@@ -171,6 +171,11 @@ class Book:
         reads = self._below(nodes)
         return {name for name, node in zip(self.names, self.nodes, strict=True) if name is not None and node in reads}
 
+    @property
+    def is_any_removed(self) -> bool:
+        """Whether a parameter was removed; without one, formulas need no check."""
+        return None in self.names
+
     def is_removed(self, node: int) -> bool:
         """Whether a formula has a parameter that was removed."""
         below = self._below([node])
