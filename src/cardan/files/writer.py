@@ -238,7 +238,9 @@ class _Writer:
 
     def _parameter(self, parameter: Any) -> Any:
         if problem := name_problem(parameter.name):
-            raise ModelError(f"parameter {parameter.name!r} cannot be saved: {problem}")
+            raise ModelError(
+                f"parameter {parameter.name!r} cannot be saved: {problem}; it has the name given to m.parameter"
+            )
         bounds = {"lower": parameter.lower, "upper": parameter.upper}
         kept = {key: value for key, value in bounds.items() if math.isfinite(value)}
         if parameter.period:
