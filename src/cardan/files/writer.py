@@ -238,9 +238,7 @@ class _Writer:
 
     def _parameter(self, parameter: Any) -> Any:
         if problem := name_problem(parameter.name):
-            raise ModelError(
-                f"parameter {parameter.name!r} cannot be saved: {problem}; it has the name given to m.parameter"
-            )
+            raise ModelError(f"parameter {parameter.name!r} cannot be saved: {problem}, in m.parameter(name, …)")
         bounds = {"lower": parameter.lower, "upper": parameter.upper}
         kept = {key: value for key, value in bounds.items() if math.isfinite(value)}
         if parameter.period:
