@@ -643,6 +643,23 @@ def test_attributes_of_states_and_poses_cannot_be_set():
     assert state == kept and copy.deepcopy(pose) == pose == pickle.loads(pickle.dumps(pose))
 
 
+def test_angles_and_variables_of_a_state_cannot_be_changed_in_place():
+    m = cd.Mechanism("m")
+    length, b = m.parameter("r", 0.2), m.body("b")
+    m.drive("motor", m.revolute("A", m.ground.frame(), b.frame((length, 0, 0))), 0.4)
+    found = m.assemble().state
+    for state in (found, found.with_variables({"r": 0.3})):
+        before = state.to_dict()
+        for values, key in ((state.angles, "A"), (state.variables, "r")):
+            with pytest.raises(TypeError, match="does not support item assignment"):
+                values[key] = 0.5
+            assert dict(values) == {key: values[key]}
+        assert state.to_dict() == before
+        for same in (pickle.loads(pickle.dumps(state)), copy.copy(state), copy.deepcopy(state)):
+            assert same == state and same.angles == state.angles and same.variables == state.variables
+    assert m.parameters["r"].value == 0.2
+
+
 def test_a_moved_state_is_a_new_one():
     m = four_bar()
     state = m.state

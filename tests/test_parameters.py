@@ -881,6 +881,84 @@ def test_a_value_that_a_joint_or_a_frame_cannot_have_is_refused_and_changes_noth
         body.point((w, 0, 0))
 
 
+@cd.primitive(i="point", up="vector")
+def at_height(i, up):
+    return cd.dot(up, i)
+
+
+@cd.rate_primitive(i="point")
+def as_far(i, *, factor=0.0):
+    return cd.rate(i).y - factor * cd.rate(i).x
+
+
+USES_OF_A_PLACE = {
+    "joint": lambda m, b, o: m.revolute("new", m.ground.frame(), o["frame"]),
+    "unused axis": lambda m, b, o: m.spherical("new", m.ground.frame(), o["turned"]),
+    "distance": lambda m, b, o: m.distance("new", m.ground.point(), o["point"], m["K"]),
+    "drive": lambda m, b, o: m.drive("new", o["coordinate"], math.sin),
+    "limit": lambda m, b, o: m.limit("new", o["coordinate"], lower=0.0),
+    "constrain": lambda m, b, o: m.constrain("new", at_height, i=b.point(), up=o["vector"]),
+    "constrain_rates": lambda m, b, o: m.constrain_rates("new", as_far, i=o["point"]),
+    "knife_edge": lambda m, b, o: m.knife_edge("new", o["frame"]),
+    "spring": lambda m, b, o: m.spring("new", o["point"], m.ground.point(), stiffness=1.0),
+    "spring of a coordinate": lambda m, b, o: m.spring("new", o["coordinate"], stiffness=1.0),
+    "force": lambda m, b, o: m.force("new", o["point"], (0, 0, 1)),
+    "path": lambda m, b, o: m.path("new", o["frame"], m.ground.attach(cd.geometry.circle(1.0))),
+}
+
+
+@pytest.mark.parametrize("use", USES_OF_A_PLACE)
+@pytest.mark.parametrize("again", [False, True])
+def test_a_place_whose_parameter_was_removed_is_refused(use, again):
+    m = cd.Mechanism("m")
+    length, other = m.parameter("L", 0.3), m.parameter("K", 0.2)
+    b = m.body("b")
+    old = {
+        "frame": b.frame((length, 0, 0)),
+        "turned": b.frame(z=(length, 0, 1)),
+        "point": b.point((0, 2 * length, 0)),
+        "vector": b.vector(length, 0, 1),
+        "coordinate": cd.coordinate(m.ground.frame(), b.frame((length, 0, 0)), "displacement"),
+    }
+    m.remove("L")
+    if again:
+        m.parameter("L", 0.4)
+    with pytest.raises(cd.ModelError, match=r"'new'.*'b'.* with a formula whose parameter was removed; make the"):
+        USES_OF_A_PLACE[use](m, b, old)
+    assert not m.joints and not m.loads and not m.rate_rows
+    other.value = -1.0  # a joint that was refused leaves no condition
+
+
+def test_a_rate_row_refuses_a_parameter_that_was_removed():
+    m = cd.Mechanism("m")
+    factor, b = m.parameter("factor", 0.3), m.body("b")
+    m.remove("factor")
+    with pytest.raises(cd.ModelError, match=r"rate row 'new'.*removed"):
+        m.constrain_rates("new", as_far, i=b.point(), factor=factor)
+
+
+def test_a_parameter_of_an_axis_that_no_equation_reads_is_in_use(tmp_path):
+    m = cd.Mechanism("m")
+    length = m.parameter("L", 0.3)
+    m.spherical("ball", m.ground.frame(), m.body("b").frame(z=(length, 0, 1)))
+    with pytest.raises(cd.ModelError, match="parameter 'L' is used by 'ball'"):
+        m.remove("L")
+    m.remove("L", joints=True)
+    assert not m.joints
+
+
+def test_named_frames_of_a_removed_parameter_are_not_saved(tmp_path):
+    file = tmp_path / "m.cardan.toml"
+    file.write_text(
+        'cardan = 2\nparameters.L = 0.3\n[bodies.b.frames]\ntip = { origin = ["L", 0, 0] }\nend = { z = [1, 0, 0] }\n'
+    )
+    m = cd.load(file)
+    m.remove("L")
+    m.save(file)
+    assert "end" in file.read_text() and "tip" not in file.read_text()
+    assert cd.load(file) == m
+
+
 def test_a_condition_of_a_joint_is_that_of_the_joint_alone():
     m, other = cd.Mechanism("m"), cd.Mechanism("other")
     length = m.parameter("L", 1.0)
@@ -1304,3 +1382,73 @@ def test_sensitivities_need_parameters_and_a_state_of_the_mechanism():
         m.sensitivity(other.assemble().state, "slide")
     with pytest.raises(cd.ModelError, match=r"on the ground alone.* take its formula"):
         m.sensitivity(state, m.ground.point((m["offset"], 0, 0)))
+
+
+def reciprocal():
+    """A hinge at 1/b, which has no value at b = 0."""
+    m = cd.Mechanism("m")
+    b = m.parameter("b", 1.0)
+    m.revolute("hinge", m.ground.frame(), m.body("link").frame((1 / b, 0, 0)))
+    m.drive("motor", m["hinge"], 0.3)
+    return m, b
+
+
+def test_a_formula_without_a_value_is_reported_with_its_joint_and_its_parameters():
+    m, b = reciprocal()
+    with pytest.raises(cd.ModelError, match=r"^revolute 'hinge': <\(1 / b\)> is nan at b = 0; it must be finite"):
+        b.value = 0.0
+    with pytest.raises(cd.ModelError, match=r"state are not valid: revolute 'hinge': .* at b = 0; it must"):
+        m.assemble(m.state.with_variables({"b": 0.0}))
+    assert b.value == 1.0
+
+
+def test_a_sample_that_is_not_valid_is_reported_with_parameter_and_tolerance():
+    m = cd.Mechanism("m")
+    length = m.parameter("length", 1.0)
+    link = m.body("link", position=(0.5, 0.0, 0.0))
+    m.prismatic("slide", m.ground.frame(z=X, x=Y), link.frame(z=X, x=Y))
+    m.distance("rod", m.ground.point((0, 0.2, 0)), link.point(), length)
+    state = m.assemble().state
+    match = r"tolerances lead to .*with length = -[\d.]+ \(tolerance ±2\), distance 'rod': .*; give smaller tolerances"
+    with pytest.raises(cd.ModelError, match=match):
+        m.tolerances(state, m["slide"], {"length": 2.0}, samples=2000)
+
+
+NUMPY_FUNCTIONS = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "exp", "log", "sqrt")
+
+
+@pytest.mark.parametrize("name", NUMPY_FUNCTIONS)
+def test_functions_of_numpy_make_formulas(name):
+    length = cd.Mechanism("m").parameter("L", 0.4)
+    ours = getattr(cd, name.replace("arc", "a"))(length)
+    assert getattr(np, name)(length) == ours
+    assert ours.value == pytest.approx(getattr(np, name)(0.4), rel=1e-15)
+
+
+def test_operators_with_numbers_of_numpy_make_formulas():
+    length = cd.Mechanism("m").parameter("L", 0.4)
+    two = np.float64(2.0)
+    pairs = (
+        (two + length, 2.4), (length + two, 2.4), (two - length, 1.6), (length - two, -1.6), (two * length, 0.8),
+        (two / length, 5.0), (length / two, 0.2), (two**length, 2**0.4), (length**two, 0.16),
+        (np.add(length, two), 2.4), (np.arctan2(two, length), math.atan2(2.0, 0.4)),
+        (np.arctan2(length, two), math.atan2(0.4, 2.0)),
+    )  # fmt: skip
+    for formula, value in pairs:
+        assert formula.value == pytest.approx(value, rel=1e-15)
+    assert two != length and length != two and (two == length) is False and np.equal(length, length)
+    for wrong in (lambda: np.floor(length), lambda: two < length, lambda: np.add.reduce(length)):
+        with pytest.raises(cd.ModelError, match=r"use operators and cd\.sin.*\.value"):
+            wrong()
+    with pytest.raises(cd.ModelError, match="was combined with array"):
+        np.ones(2) * length
+
+
+@pytest.mark.parametrize("name", ["lower", "valeu", "name"])
+def test_only_the_value_of_a_parameter_can_be_set(name):
+    m = cd.Mechanism("m")
+    length = m.parameter("L", 0.4, lower=0.1)
+    with pytest.raises(cd.ReadOnlyError, match=rf"'{name}' of <parameter 'L'> cannot be set, only its value"):
+        setattr(length, name, 0.2)
+    length.value = 0.3
+    assert pickle.loads(pickle.dumps(m)) == m.copy() == m and m.copy().parameters["L"].value == 0.3

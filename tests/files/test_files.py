@@ -602,7 +602,9 @@ def test_shapes_are_carried_with_their_mass() -> None:
         ('kind = "limit"', "", 45, "joints.stop", "the key 'kind' is missing; kinds are"),
         ("lower = -90.0", 'lower = "L*"', 48, "joints.stop.lower", "column 3"),
         ("lower = -90.0", "lowr = -90.0", 48, "joints.stop.lowr", "did you mean 'lower'?"),
+        ("lower = -90.0", 'lower = "L"', 48, "joints.stop.lower", "give a number, such as its value now, "),
         ("L = 0.5", "L = [1]", 11, "parameters.L", "it must be a number"),
+        ("L = 0.5", "L = { value = 0.5, lwer = 0.1 }", 11, "parameters.L.lwer", "did you mean 'lower'?"),
         ('length = "mm"', 'length = "millimetre"', 6, "units.length", "no unit of length is named 'millimetre'"),
         ('a = "crank.tip"', 'a = "crank.top"', 31, "joints.B.a", "did you mean 'crank.tip'"),
         ('function = "2*pi*t + H"', 'function = "2*pi*s"', 37, "joints.motor.function", "no value is named 's'"),
@@ -619,6 +621,54 @@ def test_shapes_are_carried_with_their_mass() -> None:
 def test_an_error_names_line_key_and_what_is_valid(old: str, new: str, line: int, key: str, message: str) -> None:
     found = problems(changed(EXPRESSIONS, old, new))
     assert any(p.line == line and p.key == key and message in p.message for p in found), found
+
+
+EVERY_TABLE = {
+    "cardan": 2,
+    "units": {"length": "mm"},
+    "display": {"length": "mm"},
+    "parameters": {"A": {"value": 1.0, "lower": 0.5}, "B": {"value": 1.0, "period": 2.0}},
+    "bodies": {
+        "b": {"mass": 1.0, "frames": {"tip": {"origin": ["A", 0, 0]}}, "shapes": [{"kind": "box", "size": [1, 1, 1]}]}
+    },
+    "primitives": {"p": {"arguments": {"i": "point"}, "parameters": {"o": 0.0}, "rows": ["i.z - o"]}},
+    "joints": {
+        "h": {"kind": "revolute", "a": "ground", "b": "b.tip"},
+        "d": {"kind": "drive", "coordinate": "h", "function": {"x": [0, 1, 2], "y": [0, 1, 2]}},
+        "l": {"kind": "limit", "coordinate": {"a": "ground", "b": "b.tip", "of": "angle"}, "lower": -1.0},
+        "c": {"kind": "constrain", "primitive": "p", "i": {"body": "b", "point": [0, 0, 1]}},
+    },
+    "rates": {"k": {"kind": "knife_edge", "frame": {"body": "b", "z": [1, 0, 0]}}},
+    "loads": {"f": {"kind": "force", "point": {"body": "b", "point": [0, 0, 1]}, "f": ["t", 0, 0]}},
+    "poses": {
+        "q": {"bodies": {"b": {"position": [0, 0, 0]}}, "angles": {"h": 1.0}, "variables": {"A": 1.0}, "time": 0.0}
+    },
+}
+NAMED = ("parameters", "bodies", "frames", "primitives", "arguments", "joints", "rates", "loads", "poses")
+
+
+def tables_of(value, path=()):
+    """The paths of all tables in which keys are not names that the user chooses."""
+    if isinstance(value, dict) and (not path or path[-1] not in NAMED or path[-2:-1] == ("q",)):
+        yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from tables_of(item, (*path, key))
+
+
+def test_the_file_with_every_table_is_valid() -> None:
+    assert len(reader.read(json.dumps(EVERY_TABLE), "model", True).joints) == 4
+
+
+@pytest.mark.parametrize("path", list(tables_of(EVERY_TABLE)), ids=lambda path: ".".join(map(str, path)))
+def test_an_unknown_key_is_reported_at_its_place_in_every_table(path) -> None:
+    document = copy.deepcopy(EVERY_TABLE)
+    table = document
+    for part in path:
+        table = table[part]
+    table["lwer"] = 1.0
+    key = ".".join(map(str, (*path, "lwer")))
+    assert any(found.key == key and "'lwer'" in found.message for found in problems(json.dumps(document), True))
 
 
 MISTAKES = """cardan = 2
@@ -1156,5 +1206,5 @@ def test_a_parameter_is_not_named_as_a_constant_or_a_function(name: str, tmp_pat
     m = cd.Mechanism()
     m.body("a")
     m.parameter(name, 5.0)
-    with pytest.raises(cd.ModelError, match=f"parameter '{name}' cannot be saved"):
+    with pytest.raises(cd.ModelError, match=rf"parameter '{name}' cannot be saved: .*, in m\.parameter\("):
         m.save(tmp_path / "x.cardan.toml")

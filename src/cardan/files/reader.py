@@ -264,8 +264,9 @@ class Reader(Ends):
                 return
             table = {"value": value} if type(value) is not dict else value
             self._need(path, table, spec.PARAMETER, ("value",))
-            where = {key: (*path, key) if table is value else path for key in table}
-            given = {key: self._number(where[key], number, "") for key, number in table.items()}
+            known = [key for key in spec.PARAMETER if key in table]  # others have been reported
+            where = {key: (*path, key) if table is value else path for key in known}
+            given = {key: self._number(where[key], table[key], "") for key in known}
             self.constants.append((name, self.m.parameter(name, given.pop("value"), **given)))
         except (Skip, ModelError):
             self.constants.append((name, 1.0))  # so that its uses are not reported too

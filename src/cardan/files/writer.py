@@ -27,6 +27,7 @@ from cardan.geometry.shape import Shape as Geometry
 from cardan.joints import Coordinate, Joint
 from cardan.lazy import LazyModule
 from cardan.mechanism import Mechanism
+from cardan.mechanism.items import formulas_of
 from cardan.shapes.curved import Curved
 from cardan.system import atomic, check
 from cardan.system import formulas as design
@@ -117,9 +118,11 @@ class _Writer:
         return {key: value for key, value in found.items() if value != {}}
 
     def _frames(self) -> dict[str, dict[str, Any]]:
-        """The named frames of bodies that still exist."""
+        """The named frames of bodies and parameters that still exist."""
         found: dict[str, dict[str, Any]] = {}
         for (body, name), frame in self.source.frames.items():
+            if any([self.m._book.is_removed(formula.index) for formula in formulas_of(frame)]):
+                continue
             if body == GROUND or self.m._bodies.get(body) is frame.body:
                 table = self._feature(("bodies", body, "frames", name), frame)
                 table.pop("body")
@@ -230,7 +233,7 @@ class _Writer:
 
     def _parameter(self, parameter: Any) -> Any:
         if problem := name_problem(parameter.name):
-            raise ModelError(f"parameter {parameter.name!r} cannot be saved: {problem}")
+            raise ModelError(f"parameter {parameter.name!r} cannot be saved: {problem}, in m.parameter(name, …)")
         bounds = {"lower": parameter.lower, "upper": parameter.upper}
         kept = {key: value for key, value in bounds.items() if math.isfinite(value)}
         if parameter.period:

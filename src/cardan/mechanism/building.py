@@ -199,8 +199,7 @@ class Building(Drawing):
         except ModelError as error:
             raise ModelError(f"{what}: {error}") from None
         for end in ends:
-            for body in end.bodies if isinstance(end, Coordinate) else (end.body,):
-                self._check_body(what, body)
+            self._check_place(what, end)
         if not relation.bodies:
             raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
         on_bodies = {feature.body for feature in relation.features if isinstance(feature.body, Body)}
@@ -264,10 +263,12 @@ class Building(Drawing):
         except ModelError as error:
             raise ModelError(f"{what}: {error}") from None
         for end in ends:
-            for body in end.bodies if isinstance(end, Coordinate) else (end.body,):
-                self._check_body(what, body)
+            self._check_place(what, end)
         if not relation.bodies:
             raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
+        for one in relation.parameters:
+            if isinstance(one, Formula):
+                self._check_formula(what, one)
         values: list[tuple[str, Any]] = list(zip(kind.parameters, relation.parameters, strict=False))
         if signal is not None:
             values.append(("value", signal))
@@ -339,8 +340,7 @@ class Building(Drawing):
                 self._check_end(what, takes, ends[k])
             else:
                 ends[k] = self._coordinate(ends[k], takes)
-                for body in ends[k].bodies:
-                    self._check_body(what, body)
+                self._check_place(what, ends[k])
         if count == 2 and isinstance(ends[0], Frame | Point) and ends[0].body is ends[1].body:
             body = ends[0].body.name
             raise ModelError(f"{what} connects body {body!r} to itself; a joint needs two different bodies")
@@ -404,8 +404,7 @@ class Building(Drawing):
         """What a load acts on, checked: a coordinate, a point, a frame or a body."""
         if "coordinate" in takes and not (takes != "coordinate" and isinstance(given, Frame | Point)):
             chosen = self._chosen(what, given, of)
-            for body in chosen.bodies:
-                self._check_body(what, body)
+            self._check_place(what, chosen)
             return chosen
         if of is not None:
             raise ModelError(f"{what} was given of={of!r} with {given!r}; of= chooses a coordinate of a joint: omit it")

@@ -13,9 +13,9 @@ from cardan.dynamics.loads import Load
 from cardan.errors import ModelError
 from cardan.joints import Joint
 from cardan.lazy import LazyModule
-from cardan.mechanism.items import Items
+from cardan.mechanism.items import Items, formulas_of
 from cardan.system import check
-from cardan.system.formulas import Book, Condition, Formula, Parameter, bindings
+from cardan.system.formulas import Book, Condition, Parameter, bindings
 from cardan.system.parts import CountedAngle
 from cardan.system.state import State
 from cardan.system.system import System
@@ -66,9 +66,14 @@ class Drawing(Items):
     def _redraw(self, drawn: dict[str, float]) -> None:
         book = self._book
         values = book.evaluate(drawn)
-        book.check(values, *self._formulas())
+        book.check(values, *self._formulas(), self._user_of)
         book.values, self._drawn = values, drawn
         book.periods = [(period, values[node]) for (period, _), node in zip(book.periods, book.nodes, strict=True)]
+
+    def _user_of(self, node: int) -> str:
+        """A joint, rate row or load that reads a node, such as "revolute 'A'"."""
+        items: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
+        return next(f"{item.kind.name} {item.name!r}" for item in items if node in _nodes_of(item))
 
     def _formulas(self) -> tuple[list[int], list[Condition]]:
         """Nodes of the formulas that joints and loads use, and their conditions; kept until the next edit."""
@@ -77,13 +82,6 @@ class Drawing(Items):
             nodes = [node for item in items for node in _nodes_of(item)]
             self._used = nodes, self._book.conditions_of(nodes)
         return self._used
-
-    def _check_formula(self, what: str, formula: Formula) -> None:
-        """ModelError where a formula is of another mechanism, or where a parameter of it was removed."""
-        if formula.book is not self._book:
-            raise ModelError(f"{what} was given {formula!r} of another mechanism; use a parameter of {self.name!r}")
-        if self._book.is_removed(formula.index):
-            raise ModelError(f"{what} was given {formula!r}, whose parameter was removed")
 
     def _check_all_bounds(self, values: Mapping[str, float]) -> None:
         """ModelError if a parameter has a value beyond its bounds."""
@@ -97,7 +95,9 @@ class Drawing(Items):
     def _users(self, parameter: str) -> list[Joint | Load]:
         """Joints, rate rows and loads with a formula of that parameter."""
         items: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
-        return [item for item in items if parameter in self._book.parameters_of(_nodes_of(item))]
+        places = [[formula.index for end in item.ends for formula in formulas_of(end)] for item in items]
+        every = [[*_nodes_of(item), *nodes] for item, nodes in zip(items, places, strict=True)]
+        return [item for item, nodes in zip(items, every, strict=True) if parameter in self._book.parameters_of(nodes)]
 
     def _own_book(self) -> tuple[Book, dict[str, float]] | None:
         """The formulas and the drawn values, if there are parameters."""
@@ -111,10 +111,14 @@ class Drawing(Items):
             raise ModelError(f"{item!r} is of another mechanism, not of {self.name!r}, or was removed")
         return name
 
-    def _check_values(self, given: Mapping[str, Any], bounded: bool) -> None:
-        """ModelError where parameters have a value beyond their bounds, or one that a formula does not allow."""
+    def _check_values(self, given: Mapping[str, Any], tolerances: Mapping[str, float]) -> None:
+        """ModelError where parameters have a value beyond their bounds, or one that a formula does not allow.
+
+        tolerances: by which the values were drawn; samples of tolerances may be beyond the bounds.
+        """
         if not given:
             return
+        bounded = not tolerances
         counts = {len(numbers): name for name, numbers in given.items()}
         if len(counts) > 1:
             told = ", ".join(f"{count} for {name!r}" for count, name in counts.items())
@@ -129,9 +133,15 @@ class Drawing(Items):
             own = {name: float(numbers[k]) for name, numbers in given.items()}
             try:
                 self._check_all_bounds(own if bounded else {})
-                self._book.check(self._book.evaluate({**self._drawn, **own}), *self._formulas())
+                self._book.check(self._book.evaluate({**self._drawn, **own}), *self._formulas(), self._user_of)
             except ModelError as error:
-                raise ModelError(f"the parameters of start {k} are not valid: {error}") from None
+                if bounded:
+                    raise ModelError(f"the parameters of start {k} are not valid: {error}") from None
+                told = ", ".join(f"{name} = {own[name]:g} (tolerance ±{t:g})" for name, t in tolerances.items())
+                raise ModelError(
+                    f"the tolerances lead to parameters that are not valid: in sample {k}, with {told}, {error}; give "
+                    "smaller tolerances"
+                ) from None
 
     def _at(self, start: Any) -> Any:
         """A context in which the drawing has the parameter values of a state."""
@@ -144,7 +154,7 @@ class Drawing(Items):
             values = self._book.evaluate(drawn)
             try:
                 self._check_all_bounds(drawn)
-                self._book.check(values, *self._formulas())
+                self._book.check(values, *self._formulas(), self._user_of)
             except ModelError as error:
                 raise ModelError(f"the parameters of the state are not valid: {error}") from None
             self._elsewhere = Elsewhere(self, drawn, values, None)

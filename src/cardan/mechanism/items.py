@@ -12,9 +12,9 @@ from cardan.joints import Coordinate, Joint
 from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.display import DEFAULT, Display
-from cardan.system.formulas import Book, Condition, Parameter
+from cardan.system.formulas import Book, Condition, Formula, Parameter
 from cardan.system.html import as_html, table_of
-from cardan.system.parts import GROUND, Body, Frame, Point
+from cardan.system.parts import GROUND, Body, Direction, Frame, Point
 from cardan.system.state import State
 from cardan.system.system import System
 
@@ -195,7 +195,26 @@ class Items:
         valid = "a frame (body.frame(…))" if frame_only else "a point or frame (body.point(…), body.frame(…))"
         if not isinstance(end, Frame if frame_only else Frame | Point):
             raise ModelError(f"{what} was given {end!r}; it must be {valid}")
-        self._check_body(what, end.body)
+        self._check_place(what, end)
+
+    def _check_place(self, what: str, place: Coordinate | Frame | Point | Direction) -> None:
+        """ModelError if a body of it is of another mechanism or was removed, or a parameter of its formulas was."""
+        for body in place.bodies if isinstance(place, Coordinate) else (place.body,):
+            self._check_body(what, body)
+        if self._book.is_any_removed and any([self._book.is_removed(one.index) for one in formulas_of(place)]):
+            name = "vector" if isinstance(place, Direction) else type(place).__name__.lower()
+            told = repr(place) if isinstance(place, Coordinate) else f"a {name} on body {place.body.name!r}"
+            raise ModelError(
+                f"{what} was given {told} with a formula whose parameter was removed; make the {name} again, with "
+                "other parameters or with numbers"
+            )
+
+    def _check_formula(self, what: str, formula: Formula) -> None:
+        """ModelError where a formula is of another mechanism, or where a parameter of it was removed."""
+        if formula.book is not self._book:
+            raise ModelError(f"{what} was given {formula!r} of another mechanism; use a parameter of {self.name!r}")
+        if self._book.is_removed(formula.index):
+            raise ModelError(f"{what} was given {formula!r}, whose parameter was removed")
 
     def _check_own(self, what: str, item: Any) -> None:
         """ModelError if a body, joint or coordinate is of another mechanism, or was removed; names are not checked."""
@@ -204,8 +223,7 @@ class Items:
         elif isinstance(item, Joint) and self._joints.get(item.name, self._rate_rows.get(item.name)) is not item:
             raise ModelError(f"{what} was given {item!r}, which is not, or no longer, of mechanism {self.name!r}")
         elif isinstance(item, Coordinate):
-            for body in item.bodies:
-                self._check_body(what, body)
+            self._check_place(what, item)
             if item.joint and not self._is_current(item):
                 raise ModelError(f"{what} was given {item!r}, but its joint was removed; take that of the new joint")
 
@@ -320,3 +338,18 @@ class Items:
         loads = f", {len(self._loads)} loads" if self._loads else ""
         rows = f", {len(self._rate_rows)} rate rows" if self._rate_rows else ""
         return f"<Mechanism {self.name!r}: {len(self._bodies)} bodies, {len(self._joints)} joints{loads}{rows}>"
+
+
+def formulas_of(place: Coordinate | Frame | Point | Direction | Body) -> list[Formula]:
+    """The formulas that a place was given, also those of axes that no equation reads."""
+    if isinstance(place, Body):
+        return []
+    if isinstance(place, Coordinate):
+        return [*formulas_of(place.a), *formulas_of(place.b)]
+    if isinstance(place, Point):
+        values: tuple[Any, ...] = place.position
+    elif isinstance(place, Direction):
+        values = place.given or ()
+    else:
+        values = (*place.origin, *(place.given_z or ()), *(place.given_x or ()))
+    return [value for value in values if isinstance(value, Formula)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy as copying
 import time as clock
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
@@ -140,15 +141,15 @@ class Mechanism(Dynamics):
         workers: int | None,
         progress: Progress | None,
         own: AssemblyOptions,
-        bounded: bool = True,
+        tolerances: Mapping[str, float] = MappingProxyType({}),
     ) -> BatchResult:
-        """bounded: False where values may be beyond the bounds of their parameters, as samples of tolerances may."""
+        """tolerances: by which the values were drawn; samples may be beyond the bounds of their parameters."""
         names = self._with_free(free).variables.free
         starts, given = _batch.starts_with_values(starts, values, self._drawn, self._parameter_name)
         both = [name for name in given if name in names]
         if both and values is not None:
             raise ModelError(f"parameter {both[0]!r} is free and in values; a free parameter starts from its state")
-        self._check_values(given, bounded)
+        self._check_values(given, tolerances)
         held = tuple([name for name in given if name not in names])
         system = self.system.with_variables(names, held) if names or held else self.system
         results: BatchResult = _batch.assemble_many(system, starts, time, own, workers, progress, given)
@@ -451,7 +452,7 @@ class Mechanism(Dynamics):
             given, {**self._drawn, **state.variables}, count, check.count(seed, "seed", 0), distribution
         )
         options = _checked_options(None, {"restarts": 0})
-        batch = self._assemble_many(state, None, (), values, workers, None, options, bounded=False)
+        batch = self._assemble_many(state, None, (), values, workers, None, options, given)
         with self._at(state):
             system, labels = self._outputs(outputs)
             seen = system.with_variables((), tuple(given))

@@ -175,7 +175,7 @@ class Touching(Building):
     ) -> Joint:
         what = f"{kind.name} {name!r}"
         for end in ends:
-            self._check_body(what, end.body)
+            self._check_place(what, end)
         if ends[0].body is ends[1].body:
             raise ModelError(f"{what} connects body {ends[0].body.name!r} to itself; it needs two different bodies")
         frames = ends[::-1] if pair.exchanged else ends

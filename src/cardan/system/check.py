@@ -27,7 +27,10 @@ def number(value: Any, what: str) -> float:
     if isinstance(value, str | bytes | bool):
         raise ModelError(f"{what} is {value!r}; it must be a number")
     if isinstance(value, Formula):
-        raise ModelError(f"{what} is {value!r}; a parameter is not allowed here: give its number, {value!r}.value")
+        raise ModelError(
+            f"{what} is {value!r}; a parameter is not allowed here: give a number, such as "
+            f"its value now, {value.value:g} (in Python its .value)"
+        )
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -11,12 +11,12 @@ import math
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
 from cardan.constraints.expression import FUNCTIONS, Graph, Plain, Scalar, TracingError
-from cardan.errors import ModelError
+from cardan.errors import ModelError, ReadOnlyError
 
 PERIODIC: Final = 1e-9  # relative: a formula that changes by less over a period has that period
 _OPERATIONS: Final[dict[str, Callable[..., float]]] = {
@@ -37,6 +37,12 @@ _OF_ARRAYS: Final[dict[str, Callable[..., Any]]] = {
     "call atan2": np.arctan2,
     **{f"call a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan")},
     **{f"call {n}": getattr(np, n) for n in ("sqrt", "sin", "cos", "tan", "exp", "log", "sinh", "cosh", "tanh")},
+}
+_OPERATORS: Final = {np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "truediv", np.power: "pow"}
+_NUMPY_NAMES: Final = {
+    function: operation.removeprefix("call ")
+    for operation, function in _OF_ARRAYS.items()
+    if operation.startswith("call ") and operation != "call power"
 }
 
 
@@ -171,6 +177,11 @@ class Book:
         reads = self._below(nodes)
         return {name for name, node in zip(self.names, self.nodes, strict=True) if name is not None and node in reads}
 
+    @property
+    def is_any_removed(self) -> bool:
+        """Whether a parameter was removed; without one, formulas need no check."""
+        return None in self.names
+
     def is_removed(self, node: int) -> bool:
         """Whether a formula has a parameter that was removed."""
         below = self._below([node])
@@ -192,18 +203,26 @@ class Book:
         return [condition for condition in self.conditions if condition.node in below]
 
     def check(
-        self, values: Sequence[float], used: Sequence[int], conditions: Sequence[Condition] | None = None
+        self,
+        values: Sequence[float],
+        used: Sequence[int],
+        conditions: Sequence[Condition] | None = None,
+        user_of: Callable[[int], str] | None = None,
     ) -> None:
         """ModelError where a formula in use is not finite at these values, or does not satisfy its conditions.
 
-        conditions: those of the formulas in use, if they are known.
+        conditions: those of the formulas in use, if they are known.  user_of: names what reads a node.
         """
         for condition in self.conditions_of(used) if conditions is None else conditions:
             if not condition.holds(values[condition.node]):
                 raise ModelError(condition.told(values[condition.node]))
         for node in used:
             if not math.isfinite(values[node]):
-                raise ModelError(f"{Formula(self, node)!r} is {values[node]}; it must be finite")
+                user = "" if user_of is None else f"{user_of(node)}: "
+                reads = self._below([node])
+                places = [(name, place) for name, place in zip(self.names, self.nodes, strict=True) if place in reads]
+                told = ", ".join(f"{name} = {values[place]:g}" for name, place in places)
+                raise ModelError(f"{user}{Formula(self, node)!r} is {values[node]} at {told}; it must be finite")
 
     def check_period(self, name: str, used: Sequence[int]) -> None:
         """ModelError where a formula in use changes over the period of a parameter."""
@@ -390,7 +409,19 @@ class Formula:
 
     __float__ = __int__ = __index__ = __bool__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __array__ = __round__ = __floordiv__ = __mod__ = _refuse
-    __array_ufunc__ = None  # NumPy leaves operators to this class
+
+    def __array_ufunc__(self, function: Any, method: str, *given: Any, **options: Any) -> Any:
+        """Operators with numbers of NumPy, and functions such as ``np.sin(L)``: as those of this class."""
+        if method != "__call__" or options:
+            self._refuse()
+        if function in _OPERATORS:
+            (a, b), word = given, _OPERATORS[function]
+            return getattr(a, f"__{word}__")(b) if isinstance(a, Formula) else getattr(b, f"__r{word}__")(a)
+        if function in (np.equal, np.not_equal):
+            return (self == (given[1] if given[0] is self else given[0])) is (function is np.equal)
+        if function not in _NUMPY_NAMES:
+            self._refuse()
+        return self.lift(given[0]).call(_NUMPY_NAMES[function], *given[1:])
 
     def description(self) -> str:
         """As plain values: equal for equal formulas."""
@@ -418,6 +449,16 @@ class Parameter(Formula):
         super().__init__(book, index)
         self._owner = owner
         self._name = name
+
+    if not TYPE_CHECKING:  # checkers know the attributes
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name != "value" and hasattr(self, "_name"):
+                raise ReadOnlyError(
+                    f"{name!r} of {self!r} cannot be set, only its value; for others, m.remove({self.name!r}) and add "
+                    "it again with m.parameter(…)"
+                )
+            object.__setattr__(self, name, value)
 
     @property
     def name(self) -> str:

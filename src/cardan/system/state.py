@@ -150,13 +150,13 @@ class State(Mapping[str, Pose]):
     """
 
     __slots__ = (
-        *("_drawn", "_index", "_variables", "accelerations", "angles", "coordinates", "names", "time", "velocities"),
+        *("_angles", "_drawn", "_index", "_variables", "accelerations", "coordinates", "names", "time", "velocities"),
     )
+    _angles: dict[str, float]
     _drawn: Mapping[str, float] | None
     _index: Mapping[str, int]
     _variables: dict[str, float]
     accelerations: FloatArray | None
-    angles: dict[str, float]
     coordinates: FloatArray
     names: tuple[str, ...]
     time: float
@@ -189,7 +189,7 @@ class State(Mapping[str, Pose]):
         _set(self, "coordinates", coordinates)
         _set(self, "velocities", velocities)
         _set(self, "accelerations", accelerations)
-        _set(self, "angles", dict(angles) if angles else {})
+        _set(self, "_angles", dict(angles) if angles else {})
         _set(self, "time", time)
         _set(self, "_drawn", drawn)
         _set(self, "_variables", dict(variables) if variables else {})
@@ -200,12 +200,17 @@ class State(Mapping[str, Pose]):
     __delattr__ = __setattr__
 
     @property
-    def variables(self) -> dict[str, float]:
-        """Values of the design parameters by name."""
+    def angles(self) -> Mapping[str, float]:
+        """Counted angles [rad] by joint, with whole turns; read-only."""
+        return MappingProxyType(self._angles)
+
+    @property
+    def variables(self) -> Mapping[str, float]:
+        """Values of the design parameters by name; read-only."""
         if self._drawn is not None:
             _set(self, "_variables", dict(self._drawn))
             _set(self, "_drawn", None)
-        return self._variables
+        return MappingProxyType(self._variables)
 
     def is_drawn_at(self, values: Mapping[str, float]) -> bool:
         """Whether these are the values of its design parameters."""
@@ -355,7 +360,7 @@ class State(Mapping[str, Pose]):
     def __reduce__(self) -> tuple[Any, ...]:
         rates = self.velocities, self.accelerations
         contacts = dict(getattr(self._index, "contacts", {}))
-        given = (self.angles, self.time, self.variables, contacts)
+        given = (self._angles, self.time, dict(self.variables), contacts)
         return _rebuild, (self.names, np.array(self.coordinates), *rates, *given)
 
     def __repr__(self) -> str:
