@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ WAYS: Final = {  # by attribute: how to get a state in which it differs
     "variables": "state.with_variables({name: value}) returns a state with other values",
     **dict.fromkeys(("velocities", "accelerations"), "state.with_rates(velocities) returns a state with others"),
 }
-_set = object.__setattr__  # for constructors: __setattr__ of the classes raises
+_set = object.__setattr__  # for the constructor of poses: their __setattr__ raises
 
 
 class Pose:
@@ -138,6 +139,19 @@ class Touch(NamedTuple):
         return poses, np.array([state.angles.get(key, 0.0) for key in self.keys])
 
 
+def _refusal(name: str) -> Callable[..., NoReturn]:
+    """The setter and deleter of an attribute of states."""
+
+    def refuse(*_: Any) -> NoReturn:
+        raise ReadOnlyError(f"{name!r} of a state cannot be set: it is read-only; {WAYS.get(name, OTHER_POSES)}")
+
+    return refuse
+
+
+def _read_only(name: str) -> property:
+    return property(attrgetter(f"_{name}"), _refusal(name), _refusal(name))
+
+
 class State(Mapping[str, Pose]):
     """Poses of the bodies of a mechanism by name, with velocities and time.
 
@@ -150,17 +164,21 @@ class State(Mapping[str, Pose]):
     """
 
     __slots__ = (
-        *("_angles", "_drawn", "_index", "_variables", "accelerations", "coordinates", "names", "time", "velocities"),
+        *("_accelerations", "_angles", "_coordinates", "_drawn", "_index", "_names", "_time", "_variables"),
+        "_velocities",
     )
-    _angles: dict[str, float]
-    _drawn: Mapping[str, float] | None
-    _index: Mapping[str, int]
-    _variables: dict[str, float]
-    accelerations: FloatArray | None
-    coordinates: FloatArray
-    names: tuple[str, ...]
-    time: float
-    velocities: FloatArray | None
+    if TYPE_CHECKING:
+        names: tuple[str, ...]
+        coordinates: FloatArray
+        velocities: FloatArray | None
+        accelerations: FloatArray | None
+        time: float
+    else:  # read from the slots, since a method __setattr__ would make constructors take twice the time
+        names = _read_only("names")
+        coordinates = _read_only("coordinates")
+        velocities = _read_only("velocities")
+        accelerations = _read_only("accelerations")
+        time = _read_only("time")
 
     def __init__(
         self,
@@ -184,20 +202,15 @@ class State(Mapping[str, Pose]):
         for array in (coordinates, velocities, accelerations):
             if array is not None:
                 array.setflags(write=False)
-        _set(self, "names", names)
-        _set(self, "_index", index)
-        _set(self, "coordinates", coordinates)
-        _set(self, "velocities", velocities)
-        _set(self, "accelerations", accelerations)
-        _set(self, "_angles", dict(angles) if angles else {})
-        _set(self, "time", time)
-        _set(self, "_drawn", drawn)
-        _set(self, "_variables", dict(variables) if variables else {})
-
-    def __setattr__(self, name: str, *value: Any) -> NoReturn:
-        raise ReadOnlyError(f"{name!r} of a state cannot be set: it is read-only; {WAYS.get(name, OTHER_POSES)}")
-
-    __delattr__ = __setattr__
+        self._names = names
+        self._index = index
+        self._coordinates = coordinates
+        self._velocities = velocities
+        self._accelerations = accelerations
+        self._angles: dict[str, float] = dict(angles) if angles else {}
+        self._time = time
+        self._drawn = drawn
+        self._variables: dict[str, float] = dict(variables) if variables else {}
 
     @property
     def angles(self) -> Mapping[str, float]:
@@ -208,9 +221,12 @@ class State(Mapping[str, Pose]):
     def variables(self) -> Mapping[str, float]:
         """Values of the design parameters by name; read-only."""
         if self._drawn is not None:
-            _set(self, "_variables", dict(self._drawn))
-            _set(self, "_drawn", None)
+            self._variables, self._drawn = dict(self._drawn), None
         return MappingProxyType(self._variables)
+
+    if not TYPE_CHECKING:
+        angles = angles.setter(_refusal("angles")).deleter(_refusal("angles"))
+        variables = variables.setter(_refusal("variables")).deleter(_refusal("variables"))
 
     def is_drawn_at(self, values: Mapping[str, float]) -> bool:
         """Whether these are the values of its design parameters."""
