@@ -68,7 +68,7 @@ class _Graph:
         # of several edges between two nodes the shortest counts
         order = sorted(self.edges, key=lambda edge: -edge[2])
         best = {(a, b): length for a, b, length in order}
-        ends = np.array(list(best), dtype=np.int64).reshape(-1, 2)
+        ends = np.array(list(best), dtype=np.int32).reshape(-1, 2)  # dijkstra of SciPy 1.12 refuses 64 bits
         lengths = np.array(list(best.values()))
         table = coo_array((lengths, (ends[:, 0], ends[:, 1])), shape=(count, count)).tocsr()
         found: FloatArray = dijkstra(table, directed=True, indices=sources)
