@@ -297,7 +297,7 @@ def test_without_the_classes_of_libraries_inner_functions_are_compiled_as_by_num
     assert kernel(0.1) == pytest.approx(long_function(0.1, 2), rel=1e-12)
 
 
-def test_signatures_of_operations_are_stored():
+def test_signatures_of_operations_are_stored(cache):
     """Compiler.__init__, resolve_function_type: the second use of an operation is not typed again by Numba."""
     asked = []
 
