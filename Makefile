@@ -97,7 +97,7 @@ unit-test: $(STAMP) warm
 
 docs-test: $(STAMP)
 	@echo "== docs' code, citations and links"
-	@$(BIN)/python -m pytest -q tests/test_docs.py
+	@$(BIN)/python -m pytest -q tests/project/test_docs.py
 
 nojit-test: $(STAMP)
 	@echo "== tests with the JIT disabled"

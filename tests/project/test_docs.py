@@ -20,7 +20,7 @@ import cardan as cd
 from cardan.joints.placing import takes_place
 from cardan.joints.registry import REGISTRY
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = ROOT / "docs" / "references.md"
 DOCUMENTS = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if path.is_file()]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
