@@ -15,7 +15,6 @@ from itertools import pairwise
 import mpmath
 import numpy as np
 import pytest
-import sympy
 
 import cardan as cd
 from cardan._jit import JIT_DISABLED, call_evaluator, call_primitive, jit
@@ -25,8 +24,11 @@ from cardan.constraints.registry import KINDS, REGISTRY
 from cardan.constraints.user import MOST_ROWS, Recipe
 from cardan.coordinates import formulations
 from cardan.solvers import abi
+from later import Later
 from mechanisms import random_quaternion
 from timing import slowness
+
+sympy = Later("sympy")
 
 FORMULATIONS = ("manifold", "euler_parameters")  # their curves of constant velocity are simple
 WIDTHS = {name: kind.width for name, kind in formulations.REGISTRY.items()}
