@@ -20,7 +20,8 @@ PYTHON           ?= $(call find_python,python3 python python3.14 python3.13 pyth
 LOWEST_PYTHON    ?= $(call find_python,python3.11 python3.12 python3 $(BIN)/python,$(LOWEST_SUPPORTED))
 
 # Tests run on all cores: a worker that is idle takes tests from the others. Kernels are compiled before.
-PARALLEL := -n auto --maxprocesses 8 --dist worksteal
+# SHARD=1/3 runs the first of three parts.
+PARALLEL := -n auto --maxprocesses 8 --dist worksteal $(if $(SHARD),--shard $(SHARD))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -30,10 +31,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d fuzz long images clean
+.PHONY: help demo quick test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d fuzz long long-test images clean
 
 help:
 	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
+	@echo "make quick             unit tests and one law of each family, in a minute"
 	@echo "make test              lint, types, import contracts, tests, tests without the JIT; of the client too"
 	@echo "make client            build the page of the workbench; lint, types and tests of its sources"
 	@echo "make lint types contracts docs-test    one of these alone"
@@ -56,6 +58,10 @@ help:
 demo: $(STAMP)
 	@if test -t 1 && test -z "$$CI" && test "$$HEADLESS" != 1; then \
 		$(BIN)/python client/build.py; $(BIN)/cardan view; else $(BIN)/cardan examples --solve; fi
+
+# Kernels that are not compiled yet are compiled by the tests that need them.
+quick: $(STAMP)
+	@$(BIN)/python -m pytest -q $(PARALLEL) -m quick
 
 # The kernels are compiled on one core while another runs the checkers.
 test: $(STAMP)
@@ -97,7 +103,7 @@ unit-test: $(STAMP) warm
 
 docs-test: $(STAMP)
 	@echo "== docs' code, citations and links"
-	@$(BIN)/python -m pytest -q tests/test_docs.py
+	@$(BIN)/python -m pytest -q tests/project/test_docs.py
 
 nojit-test: $(STAMP)
 	@echo "== tests with the JIT disabled"
@@ -141,7 +147,9 @@ endef
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)
 
-long: fuzz
+long: fuzz long-test
+
+long-test: $(STAMP)
 	@echo "== laws over many cases"
 	@$(BIN)/python -m pytest -q $(PARALLEL) -m long
 

@@ -8,7 +8,6 @@ from zlib import crc32
 import mpmath
 import numpy as np
 import pytest
-import sympy
 from scipy.spatial.transform import Rotation
 
 import cardan as cd
@@ -24,7 +23,10 @@ from cardan.math._kernels import SERIES_BELOW
 from cardan.system.parts import CountedAngle, Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
+from later import Later
 from mechanisms import conjugate, product, random_quaternion, turned, unit
+
+sympy = Later("sympy")
 
 NAMES = list(REGISTRY)
 FORMULATIONS = list(formulations.REGISTRY)

@@ -11,7 +11,7 @@ import cardan as cd
 from cardan.examples import CONTACTS, Example, ExampleError, coin
 from cardan.examples.registry import without_drivers
 from cardan.math import euler
-from test_examples import NEAR
+from tests.examples.test_examples import NEAR
 
 every_example = pytest.mark.parametrize("example", CONTACTS.values(), ids=CONTACTS)
 SEEDS = 5

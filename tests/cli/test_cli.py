@@ -25,7 +25,7 @@ from cardan.cli import VERBS, main, output, parser, solve, warmup
 from cardan.examples import GALLERY, Example, installed, rsur
 
 Captured = pytest.CaptureFixture[str]
-FOLDER = Path(__file__).resolve().parents[1] / "gallery"
+FOLDER = Path(__file__).resolve().parents[2] / "gallery"
 
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
