@@ -55,13 +55,13 @@ def files_of_shard(files: list[str], shard: str) -> set[str]:
 @pytest.fixture
 def own_cache(tmp_path: Path) -> Path:
     """For CARDAN_CACHE_DIR: a copy of the kernels compiled so far, for a test that looks at what is added to them."""
-    from cardan import _jit
+    from cardan.kernel import cache
 
     def copy(source: str, target: str) -> None:
         with contextlib.suppress(FileNotFoundError):  # another process has just renamed it
             shutil.copy2(source, target)
 
     directory = tmp_path / "cache"
-    if _jit.CACHE_DIRECTORY is not None:
-        shutil.copytree(_jit.CACHE_DIRECTORY, directory / _jit.CACHE_DIRECTORY.name, copy_function=copy)
+    if cache.CACHE_DIRECTORY is not None:
+        shutil.copytree(cache.CACHE_DIRECTORY, directory / cache.CACHE_DIRECTORY.name, copy_function=copy)
     return directory

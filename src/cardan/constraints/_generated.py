@@ -2,7 +2,8 @@
 
 from math import acos, asin, atan, atan2, cos, cosh, exp, log, sin, sinh, sqrt, tan, tanh  # noqa: F401
 
-from cardan._jit import inner, view  # noqa: F401
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import view  # noqa: F401
 from cardan.math._kernels import (  # noqa: F401
     angle_ratio,
     angle_ratio_s,

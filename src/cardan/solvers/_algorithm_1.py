@@ -11,7 +11,8 @@ scale 0 is fixed and has no column in J.
 
 from math import sqrt
 
-from cardan._jit import as_integers, call_evaluator, evaluator, inner, jit, plain, tail
+from cardan.kernel.jit import evaluator, inner, jit, plain
+from cardan.kernel.memory import as_integers, call_evaluator, tail
 from cardan.math._dense import lu_solve, minimum_norm
 from cardan.solvers import abi
 from cardan.solvers._job import OWN, evaluate, has_ended, move, open_job, piece, structure_of
