@@ -7,6 +7,9 @@ missing or older than its sources; before any kernel is loaded, since its text i
 from __future__ import annotations
 
 import os
+import sys
+from importlib import import_module
+from types import ModuleType
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(PACKAGE))
@@ -40,3 +43,12 @@ def make_kernels() -> None:
             f"the kernels of the primitives are missing or out of date, and {GENERATED} cannot be written "
             f"({error.strerror or error}); run as a user who may write there: {command}"
         ) from None
+
+
+def load(name: str) -> ModuleType | None:
+    """A module of a package beside ``src``, such as papers or gallery; None in an installed package."""
+    if not IS_CHECKOUT or not os.path.isdir(os.path.join(ROOT, name.partition(".")[0])):
+        return None
+    if ROOT not in sys.path:
+        sys.path.insert(0, ROOT)
+    return import_module(name)
