@@ -86,15 +86,20 @@ browser:
 		&& DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends chromium >/dev/null; } \
 		|| echo "no Chromium: the tests of the workbench are skipped (they fail where CI is set)" >&2
 
+# The kernels of the primitives; an import of the library makes them too.
+GENERATED := src/cardan/constraints/_generated.py
+$(GENERATED): $(addprefix src/cardan/constraints/,primitives.py codegen.py expression.py registry.py) | $(STAMP)
+	@$(BIN)/python -c 'from cardan.constraints import codegen; codegen.write()'
+
 lint: $(STAMP)
 	@echo "== lint"
 	@$(BIN)/ruff check --quiet .
 
-types: $(STAMP)
+types: $(STAMP) $(GENERATED)
 	@echo "== types"
 	@$(BIN)/mypy --no-error-summary
 
-contracts: $(STAMP)
+contracts: $(STAMP) $(GENERATED)
 	@echo "== import contracts"
 	@$(BIN)/lint-imports --no-logo
 
@@ -203,6 +208,7 @@ wheel: $(STAMP)
 	unset CARDAN_CACHE_DIR NUMBA_CACHE_DIR; \
 	python -c 'import pathlib, sys, cardan; here = pathlib.Path(cardan.__file__).parent; \
 		assert here.is_relative_to(sys.prefix), here; assert (here / "py.typed").is_file(), "no py.typed"; \
+		assert (here / "constraints" / "_generated.py").is_file(), "no kernels of the primitives"; \
 		assert (here / "view" / "page.html").is_file(), "no page of the workbench"; \
 		assert cardan.__version__ == "$(VERSION)", cardan.__version__'; \
 	cardan examples >examples.txt; grep -q rsur examples.txt; \
@@ -232,5 +238,5 @@ $(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
 	$(call install,$(LOWEST),$(LOWEST_PYTHON),$(LOWEST_SUPPORTED),Python 3.11 or 3.12 (make LOWEST_PYTHON=...),-c tests/lowest-versions.txt)
 
 clean:
-	@rm -rf $(VENV) $(LOWEST) $(CADQUERY) $(BUILD123D) dist build client/node_modules client/build src/cardan/view/page.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf $(VENV) $(LOWEST) $(CADQUERY) $(BUILD123D) dist build client/node_modules client/build src/cardan/view/page.html $(GENERATED) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	@find src tests benchmarks fuzz docs client -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
