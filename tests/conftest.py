@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["margins"]
+
 # Set before NumPy is loaded, and passed on to the processes that tests start.  The matrices are small: a second thread
 # of BLAS only waits, and takes the core that another test runs on.
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -12,13 +12,12 @@ from scipy.sparse import issparse
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from fuzz.case import build
-from fuzz.generate import generate
-
 import cardan as cd
 from cardan import examples
 from cardan.coordinates import formulations
 from cardan.math import euler
+from fuzz.case import build
+from fuzz.generate import generate
 
 H = 3e-4  # of nine-point differences
 FIRST = {

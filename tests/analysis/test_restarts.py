@@ -11,13 +11,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import cardan as cd
+from cardan.analysis.impossible import is_impossible
 from fuzz import geometry, inconsistent, planted, run
 from fuzz import starts as solvable
 from fuzz.case import build
 from fuzz.judge import poses_of, relative_miss
-
-import cardan as cd
-from cardan.analysis.impossible import is_impossible
 from timing import slowness
 
 TOLERANCE = 1e-12

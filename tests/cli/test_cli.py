@@ -715,8 +715,7 @@ for name in ("rsur", "planetary_gear", "lead_screw"):
     m.assemble_many([m.state] * 3, max_seconds=1e-9)
 run("simulate", "slider_crank", "--frames", "3")
 run("simulate", "planar_4r", "--free", "--step", "1e-2", "--json")
-run("study", "liu2013", "--samples", "5")
-run("study", "minima", "--mechanism", "rsur", "--starts", "2", "--iterations", "5")
+REGISTRY["rsur"].build().assemble(method="gradient", max_iterations=5, workers=2)
 after = overloads()
 assert after == before, sorted(set(after.items()) - set(before.items()))
 assert kept() == files, kept() - files

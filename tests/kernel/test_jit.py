@@ -72,7 +72,8 @@ ANSWERS = """
 import hashlib
 import numpy as np
 from cardan.examples import REGISTRY, random_start
-from cardan.study import liu2013
+from cardan import checkout
+liu2013 = checkout.load("papers.liu2013")
 m = REGISTRY["rsur"].build()
 starts = [m.state.moved(random_start(m, seed)) for seed in range(20)]
 for method in ("auto", "newton"):

@@ -10,13 +10,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import cardan as cd
 from fuzz import judge, proofs, run
 from fuzz.case import Case, build, snippet
 from fuzz.generate import FAMILIES, generate
 from fuzz.judge import HARD, MISSES, misses, poses_of, relative_miss
 from fuzz.shrink import shrink
-
-import cardan as cd
 
 SEED = 0
 CASES = 1000

@@ -10,8 +10,8 @@ from cardan.coordinates import formulations
 from cardan.examples import REGISTRY, random_start
 from cardan.solvers import abi, methods
 from cardan.solvers.problem import Budget
-from cardan.study import liu2013
-from cardan.study.liu2013 import Settings
+from papers import liu2013
+from papers.liu2013 import Settings
 
 
 def numpy_newton(example, movable, formulation, p, iterations, epsilon, inverse):

@@ -12,8 +12,8 @@ from cardan.coordinates import formulations, shares
 from cardan.examples import REGISTRY, random_start
 from cardan.solvers import abi, methods
 from cardan.solvers.problem import Job
-from cardan.study import minima, parallel
 from cardan.system.state import Pose
+from papers import minima, parallel
 
 LONGEST = cd.SpringOptions(gain=math.inf)
 

@@ -1,4 +1,4 @@
-"""``cardan study`` and ``cardan bench``: tables, documents, files, pictures, and errors reported before any work."""
+"""``cardan papers``: tables, documents, files, pictures, and errors reported before any work."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 
 import cardan
 from cardan.analysis import chunks
-from cardan.cli import bench, main, progress
+from cardan.cli import figures, main, progress
 from cardan.examples import REGISTRY
-from cardan.study import figures, minima, parallel, table2
+from papers import bench, minima, parallel, pictures, table2
 
 Captured = pytest.CaptureFixture[str]
 
@@ -43,7 +43,7 @@ def read_json(text: str) -> Any:
 
 
 def test_liu2013_prints_rows_beside_the_paper_with_errata_and_the_worked_iteration() -> None:
-    run = command("study", "liu2013", *FEW)
+    run = command("papers", "liu2013", *FEW)
     assert run.returncode == 0, run.stderr
     assert "[" not in run.stderr.replace("cardan: compiling kernels", "").split("\n")[0]  # no bar without a terminal
     lines = run.stdout.splitlines()
@@ -66,7 +66,7 @@ def test_liu2013_prints_rows_beside_the_paper_with_errata_and_the_worked_iterati
 
 def test_liu2013_as_json(capsys: Captured) -> None:
     options = ["--samples", "40", "--seed", "3", "--region", "sphere", "-N", "50", "--epsilon", "1e-12"]
-    assert main(["study", "liu2013", "--json", *options, "--inverse", "pseudo"]) == 0
+    assert main(["papers", "liu2013", "--json", *options, "--inverse", "pseudo"]) == 0
     document = read_json(capsys.readouterr().out)
     assert (document["samples"], document["seed"], document["N"], document["epsilon"]) == (40, 3, 50, 1e-12)
     assert document["inverse"] == "pseudo"
@@ -80,7 +80,7 @@ def test_liu2013_as_json(capsys: Captured) -> None:
 def test_liu2013_writes_csv_and_a_picture(tmp_path: Path, capsys: Captured) -> None:
     pytest.importorskip("matplotlib")
     table, picture = tmp_path / "rows.csv", tmp_path / "rows.png"
-    assert main(["study", "liu2013", *FEW, "--csv", str(table), "--plot", str(picture)]) == 0
+    assert main(["papers", "liu2013", *FEW, "--csv", str(table), "--plot", str(picture)]) == 0
     with table.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 39
@@ -93,12 +93,12 @@ def test_liu2013_writes_csv_and_a_picture(tmp_path: Path, capsys: Captured) -> N
 
 def test_the_median_run_ends_at_epsilon() -> None:
     runs = [[1.0, 1e-3, 1e-15], [1.0, 1e-2, 1e-4, 1e-8, 1e-16], [1.0, 1e-1, 1e-2, 1e-9, 0.0]]
-    assert figures.median_run(runs, 1e-14).tolist() == [1.0, 1e-2, 1e-4, 1e-9, 1e-16]
-    assert figures.median_run(runs[:1], 1e-2).tolist() == [1.0, 1e-3]
+    assert pictures.median_run(runs, 1e-14).tolist() == [1.0, 1e-2, 1e-4, 1e-9, 1e-16]
+    assert pictures.median_run(runs[:1], 1e-2).tolist() == [1.0, 1e-3]
 
 
 def test_the_printed_box_can_be_selected(capsys: Captured) -> None:
-    assert main(["study", "liu2013", "--samples", "20", "--example", "1", "--region", "box", "--box", "printed"]) == 0
+    assert main(["papers", "liu2013", "--samples", "20", "--example", "1", "--region", "box", "--box", "printed"]) == 0
     text = capsys.readouterr().out
     assert "[−1, 1]⁴" in text
     assert "[0, 1]⁴ " not in "\n".join(line for line in text.splitlines() if line.startswith("Example"))
@@ -108,7 +108,7 @@ def test_the_printed_box_can_be_selected(capsys: Captured) -> None:
 
 
 def test_minima_prints_why_descents_stop() -> None:
-    run = command("study", "minima", "--mechanism", "rsur", "--starts", "3", "--iterations", "200")
+    run = command("papers", "minima", "--mechanism", "rsur", "--starts", "3", "--iterations", "200")
     assert run.returncode == 0, run.stderr
     rows = [line.split() for line in run.stdout.splitlines() if line.startswith("rsur")]
     assert [row[1] for row in rows] == ["quaternions", "ZXZ", "manifold"]
@@ -121,7 +121,7 @@ def test_minima_as_json_and_as_a_picture(tmp_path: Path, capsys: Captured) -> No
     pytest.importorskip("matplotlib")
     picture = tmp_path / "steps.svg"
     options = ["--mechanism", "stewart_distance", "--starts", "4", "--iterations", "300", "--tolerance", "0.05"]
-    assert main(["study", "minima", *options, "--json", "--plot", str(picture)]) == 0
+    assert main(["papers", "minima", *options, "--json", "--plot", str(picture)]) == 0
     document = read_json(capsys.readouterr().out)
     assert [row["chart"] for row in document["rows"]] == ["euler_parameters", "euler_angles", "manifold"]
     for row in document["rows"]:
@@ -134,7 +134,7 @@ def test_every_mechanism_of_the_gallery_can_be_drawn_on_its_way(name: str, tmp_p
     """Also those with drivers, limits and gears, which relate coordinates and have no position."""
     pytest.importorskip("matplotlib")
     steps = minima.sequence(minima.Inputs((name,), starts=1, iterations=3))
-    figures.save(figures.sequence(steps), tmp_path / "steps.svg")
+    figures.save(pictures.sequence(steps), tmp_path / "steps.svg")
     assert f"{name}, spring step" in (tmp_path / "steps.svg").read_text(encoding="utf-8")
 
 
@@ -143,7 +143,7 @@ def test_every_mechanism_of_the_gallery_can_be_drawn_on_its_way(name: str, tmp_p
 
 def test_bench_parallel_states_what_constant_time_means() -> None:
     several_cores = chunks.core_count() > 1
-    run = command("bench", "parallel", "--bodies", "300", "--bodies", "600", "--seconds", "0.02")
+    run = command("papers", "parallel", "--bodies", "300", "--bodies", "600", "--seconds", "0.02")
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()
     assert lines[2].split()[:5] == ["bodies", "1", "thread", "2", "threads"]
@@ -193,7 +193,7 @@ def test_one_thread_is_not_compared_with_itself(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_bench_parallel_as_json(capsys: Captured) -> None:
-    assert main(["bench", "parallel", "--bodies", "200", "--threads", "3", "--seconds", "0.02", "--json"]) == 0
+    assert main(["papers", "parallel", "--bodies", "200", "--threads", "3", "--seconds", "0.02", "--json"]) == 0
     document = read_json(capsys.readouterr().out)
     (timing,) = document["timings"]
     assert set(timing["seconds"]) == {"1", "3"}
@@ -222,7 +222,7 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
 
 
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="no shell to close streams")
-QUICK = "cardan study liu2013 --samples 3 --example 1 --region box"
+QUICK = "cardan papers liu2013 --samples 3 --example 1 --region box"
 
 
 @needs_bash
@@ -265,7 +265,7 @@ def test_an_interrupted_study_prints_the_rows_it_has(
     monkeypatch.setattr(table2, "_row", row)
     rows = tmp_path / "rows.csv"
     quick = ["--samples", "2", "--example", "3", "--region", "box"]
-    assert main(["study", "liu2013", *quick, "--json", "--csv", str(rows)]) == 130
+    assert main(["papers", "liu2013", *quick, "--json", "--csv", str(rows)]) == 130
     captured = capsys.readouterr()
     assert captured.err == "cardan: interrupted\n"
     assert len(read_json(captured.out)["rows"]) == 2
@@ -274,27 +274,41 @@ def test_an_interrupted_study_prints_the_rows_it_has(
 
 def test_repeated_options_are_processed_once(capsys: Captured) -> None:
     twice = ["--samples", "2", "--example", "3", "--example", "3", "--region", "box", "--region", "box"]
-    assert main(["study", "liu2013", *twice, "--json"]) == 0
+    assert main(["papers", "liu2013", *twice, "--json"]) == 0
     assert len(read_json(capsys.readouterr().out)["rows"]) == 4
 
 
 def test_a_picture_of_no_convergent_run_is_drawn(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     pytest.importorskip("matplotlib")
     few = ["--samples", "1", "--example", "4", "--region", "sphere", "-N", "1"]
-    assert main(["study", "liu2013", *few, "--plot", str(tmp_path / "none.png")]) == 0
+    assert main(["papers", "liu2013", *few, "--plot", str(tmp_path / "none.png")]) == 0
     assert not [warning for warning in recwarn if issubclass(warning.category, UserWarning)]
+
+
+def test_an_installed_package_says_where_the_experiments_are(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cardan.checkout.IS_CHECKOUT", False)
+    assert main(["papers", "liu2013", "--samples", "3"]) == 2
+    assert "in a checkout, run `pip install -e .` and then `cardan papers`" in capsys.readouterr().err
+    assert main(["papers", "--help"]) == 0
+
+
+def test_study_is_no_command(capsys: Captured) -> None:
+    assert main(["study", "liu2013"]) == 2
+    assert "invalid choice: 'study'" in capsys.readouterr().err
 
 
 # -- invalid calls ----------------------------------------------------------------------------------------------------
 
-LIU, MINIMA, BENCH = ["study", "liu2013"], ["study", "minima"], ["bench", "parallel"]
+LIU, MINIMA, BENCH = ["papers", "liu2013"], ["papers", "minima"], ["papers", "parallel"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["study"], "arguments are required: NAME"),
-        (["study", "liu2014"], "invalid choice: 'liu2014'"),
+        (["papers"], "arguments are required: NAME"),
+        (["papers", "liu2014"], "invalid choice: 'liu2014'"),
         (["bench"], "arguments are required: NAME"),
         ([*LIU, "--example", "5"], "the example is 5; it must be one of 1, 2, 3, 4"),
         ([*LIU, "--example", "one"], "invalid int value: 'one'"),
@@ -340,7 +354,7 @@ LIU, MINIMA, BENCH = ["study", "liu2013"], ["study", "minima"], ["bench", "paral
 def test_invalid_calls_exit_with_2_before_any_work(
     arguments: list[str], message: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("cardan.study.liu2013.problem", "cardan.study.minima._descend", "cardan.study.parallel.Springs"):
+    for module in ("papers.liu2013.problem", "papers.minima._descend", "papers.parallel.Springs"):
         monkeypatch.setattr(module, lambda *_: pytest.fail("work was done"))
     assert main(arguments) == 2
     captured = capsys.readouterr()
@@ -354,7 +368,7 @@ def test_invalid_calls_exit_with_2_before_any_work(
 def test_a_file_that_cannot_be_made_is_refused_before_any_work(
     arguments: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cardan.study.liu2013.problem", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr("papers.liu2013.problem", lambda *_: pytest.fail("work was done"))
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert "/proc/x" in captured.err
@@ -404,7 +418,7 @@ def test_a_full_stdout_is_reported(arguments: list[str], tmp_path: Path) -> None
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_path_without_write_permission_is_refused(tmp_path: Path, capsys: Captured) -> None:
     tmp_path.chmod(0o500)
-    assert main(["study", "liu2013", "--csv", str(tmp_path / "rows.csv")]) == 2
+    assert main(["papers", "liu2013", "--csv", str(tmp_path / "rows.csv")]) == 2
     assert "cannot be written" in capsys.readouterr().err
 
 
@@ -412,13 +426,13 @@ def test_without_matplotlib_a_picture_is_refused_with_advice(
     tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda name: None)
-    assert main(["study", "minima", "--plot", str(tmp_path / "a.png")]) == 2
+    assert main(["papers", "minima", "--plot", str(tmp_path / "a.png")]) == 2
     assert "pip install 'cardan[plot]'" in capsys.readouterr().err
     assert not (tmp_path / "a.png").exists()
 
 
 @pytest.mark.parametrize(
-    "arguments", [["study", "--help"], ["bench", "--help"], [*LIU, "--samples", "0"], [*BENCH, "--bodies", "0"]]
+    "arguments", [["papers", "--help"], ["bench", "--help"], [*LIU, "--samples", "0"], [*BENCH, "--bodies", "0"]]
 )
 def test_commands_without_kernels_do_not_load_numba(arguments: list[str]) -> None:
     code = f"import sys; from cardan.cli import main; main({arguments!r}); sys.exit('numba' in sys.modules)"
@@ -498,27 +512,27 @@ def test_the_bar_is_drawn_only_on_a_terminal_and_erased(is_terminal: bool, monke
 def test_tolerances_prints_a_table_writes_rows_and_draws(tmp_path: Path, capsys: Captured) -> None:
     rows, picture = tmp_path / "rows.csv", tmp_path / "picture.svg"
     few = ["--poses", "3", "--samples", "50"]
-    assert main(["study", "tolerances", "slider_crank", *few, "--csv", str(rows), "--plot", str(picture)]) == 0
+    assert main(["papers", "tolerances", "slider_crank", *few, "--csv", str(rows), "--plot", str(picture)]) == 0
     assert "contributions to the variance" in capsys.readouterr().out
     with rows.open(encoding="utf-8") as file:
         written = list(csv.DictReader(file))
     assert len(written) == 3
     assert picture.read_text(encoding="utf-8").startswith("<?xml")
-    assert main(["study", "tolerances", "slider_crank", *few, "--json"]) == 0
+    assert main(["papers", "tolerances", "slider_crank", *few, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["worst"] for row in found["rows"]] == pytest.approx([float(row["worst"]) for row in written])
     assert sum(found["contributions"].values()) == pytest.approx(1.0)
-    assert main(["study", "tolerances", "bicycle"]) != 0
+    assert main(["papers", "tolerances", "bicycle"]) != 0
     assert "slider_crank" in capsys.readouterr().err
 
 
 def test_the_contact_study_prints_gaps_errors_and_costs(capsys, tmp_path):
     picture = tmp_path / "contact.png"
-    assert main(["study", "contact", "--steps", "3", "--plot", str(picture)]) == 0
+    assert main(["papers", "contact", "--steps", "3", "--plot", str(picture)]) == 0
     text = capsys.readouterr().out
     assert "C^p of the papers" in text and "richardson" in text
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert main(["study", "contact", "--steps", "3", "--json"]) == 0
+    assert main(["papers", "contact", "--steps", "3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert len(document["papers"]) == 4 and document["errors"]["richardson"] < 1e-7
-    assert main(["study", "contact", "--steps", "0"]) == 2
+    assert main(["papers", "contact", "--steps", "0"]) == 2

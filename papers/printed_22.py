@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from cardan.math import euler
-from cardan.study.liu2013 import EXAMPLES, Convergence, Settings, coordinates
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
+from papers.liu2013 import EXAMPLES, Convergence, Settings, coordinates
 
 _U, _P, _Q = (np.array([getattr(e, word) for e in EXAMPLES[1]], dtype=np.float64) for word in "upq")
 SINGULAR = 4 * float(np.finfo(np.float64).eps)  # relative to the largest entry of J, as in Algorithm 1

@@ -1,4 +1,4 @@
-"""The table of ``cardan study differences``: its rows, and the orders of its errors."""
+"""The table of ``cardan papers differences``: its rows, and the orders of its errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from cardan.cli import main
 from cardan.geometry.pose_derivatives import Chart, Scheme
-from cardan.study import differences
+from papers import differences
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_rounding_governs_small_steps():
 
 def test_the_command_prints_and_writes_every_scheme_chart_and_step(capsys, tmp_path):
     path = tmp_path / "rows.csv"
-    assert main(["study", "differences", "--json", "--csv", str(path)]) == 0
+    assert main(["papers", "differences", "--json", "--csv", str(path)]) == 0
     found = json.loads(capsys.readouterr().out)["rows"]
     keys = {(row["scheme"], row["chart"], row["h"]) for row in found}
     expected = {(s, c, h) for s in get_args(Scheme) for c in get_args(Chart) for h in differences.STEPS}
@@ -45,7 +45,7 @@ def test_the_command_prints_and_writes_every_scheme_chart_and_step(capsys, tmp_p
 
 
 def test_the_command_prints_a_table_for_another_seed(capsys):
-    assert main(["study", "differences", "--seed", "1"]) == 0
+    assert main(["papers", "differences", "--seed", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["scheme", "chart", "h", "error", "µs"]
     assert sum(line.startswith(get_args(Scheme)) for line in lines) == 60

@@ -31,10 +31,10 @@ from cardan.examples import REGISTRY, random_start
 from cardan.mechanism import Mechanism
 from cardan.solvers.methods import SPRING_GAIN
 from cardan.solvers.problem import Problem
-from cardan.study.descent import Descents, descend
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray
+from papers.descent import Descents, descend
 
 MECHANISMS: Final = ("bent_chain", "stewart_ups", "stewart_distance", "rsur")
 CHARTS: dict[str, str] = {"euler_parameters": "quaternions", "euler_angles": "ZXZ angles", "manifold": "manifold"}

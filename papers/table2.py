@@ -17,11 +17,11 @@ from cardan.analysis.options import AUTO
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
 from cardan.math import euler
-from cardan.study import liu2013, printed_22
-from cardan.study.liu2013 import Settings
 from cardan.system import check
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
+from papers import liu2013, printed_22
+from papers.liu2013 import Settings
 
 Region = Literal["box", "angles", "sphere"]
 Box = Literal["reproducing", "printed"]

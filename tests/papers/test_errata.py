@@ -11,8 +11,8 @@ from scipy.spatial.transform import Rotation
 
 from cardan.coordinates import formulations
 from cardan.math import euler
-from cardan.study import liu2013, table2
-from cardan.study.liu2013 import EXAMPLES, WORKED_START, Settings
+from papers import liu2013, table2
+from papers.liu2013 import EXAMPLES, WORKED_START, Settings
 
 DIGITS = 5e-5  # four digits are printed
 

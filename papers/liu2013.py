@@ -21,6 +21,7 @@ from cardan.constraints.registry import FeatureKind
 from cardan.coordinates import formulations
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
+from cardan.lazy import LazyModule
 from cardan.mechanism import Mechanism
 from cardan.solvers import abi, methods
 from cardan.solvers.abi import Outcome
@@ -30,6 +31,8 @@ from cardan.system.parts import Body, Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
+
+_algorithm_1 = LazyModule("papers._algorithm_1")
 
 Inverse = Literal["lu", "pseudo"]
 Vector = tuple[float, float, float]
@@ -229,14 +232,13 @@ def algorithm_1(
 
     On the manifold and in Euler angles a start is a rotation: p is normalised first.
     """
-    kernel = methods.load("_algorithm_1")
     settings = settings or Settings()
     threads = worker_count(workers)
     p = problem(example, movable, formulation)
     table = _first_iterates(formulation, starts)
     count = len(table)
     flat = table.reshape(-1)
-    ends: FloatArray = np.zeros((count, kernel.END))
+    ends: FloatArray = np.zeros((count, _algorithm_1.END))
 
     def make_worker(_: Event) -> Callable[[int, int], None]:
         job = _job(p, settings)
@@ -244,15 +246,15 @@ def algorithm_1(
         q = np.empty(7)
 
         def worker(first: int, last: int) -> None:
-            kernel.run_many(job.table, flat, first, last, job.control, job.work, q, ends.reshape(-1))
+            _algorithm_1.run_many(job.table, flat, first, last, job.control, job.work, q, ends.reshape(-1))
 
         return worker
 
     run_chunks(count, CHUNK, make_worker, threads, progress)
-    iterations = ends[:, kernel.END_ITERATIONS].astype(np.int64)
+    iterations = ends[:, _algorithm_1.END_ITERATIONS].astype(np.int64)
     # "if n == N return Failed", even if the last step converged
-    ok = (ends[:, kernel.END_OUTCOME] == int(Outcome.CONVERGED)) & (iterations < settings.iterations)
-    return Convergence(ok, iterations, ends[:, kernel.END_NORM].copy())
+    ok = (ends[:, _algorithm_1.END_OUTCOME] == int(Outcome.CONVERGED)) & (iterations < settings.iterations)
+    return Convergence(ok, iterations, ends[:, _algorithm_1.END_NORM].copy())
 
 
 def _job(p: Problem, settings: Settings) -> Job:

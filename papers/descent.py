@@ -23,7 +23,7 @@ from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
-_descent = LazyModule("cardan.study._descent")
+_descent = LazyModule("papers._descent")
 
 START = 1  # starts per chunk: a single start may use all iterations
 

@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 
 import cardan as cd
 from cardan.math import euler
-from cardan.study import liu2013, printed_22, table2
-from cardan.study.liu2013 import Settings
+from papers import liu2013, printed_22, table2
+from papers.liu2013 import Settings
 
 SAMPLES = 1000
 

@@ -1,4 +1,4 @@
-"""``cardan study NAME``: repeat an experiment of the papers, or examine tolerances of a mechanism."""
+"""``cardan papers NAME``: repeat an experiment of the papers, or examine tolerances of a mechanism."""
 
 from __future__ import annotations
 
@@ -12,40 +12,33 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cardan.cli import target
+from cardan.cli import figures, target
 from cardan.cli.output import print_json, table
 from cardan.cli.progress import Bar
 from cardan.examples import REGISTRY
 from cardan.solvers.methods import SPRING_GAIN
-from cardan.study import figures, hand, liu2013, minima, table2, tolerances
-from cardan.study.liu2013 import INVERSES, Settings
-from cardan.study.table2 import FORMULAS, MARKS, Row, Table2
 from cardan.system import check
-
-EXAMPLES = """  cardan study liu2013 --samples 1000
-  cardan study minima --mechanism robot.cardan.toml --plot minima.png"""
+from papers import bench, hand, liu2013, minima, pictures, table2, tolerances
+from papers.liu2013 import INVERSES, Settings
+from papers.table2 import FORMULAS, MARKS, Row, Table2
 
 TRACES = 100  # convergent runs drawn per formula
 TITLES = ("experiment", "starts", "formula", "converged", "iterations", "paper", "iterations", "σ", "restarts", "")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    studies = parser.add_subparsers(title="studies", metavar="NAME", required=True)
-    _add_liu2013(studies)
-    _add_minima(studies)
-    _add_tolerances(studies)
-    _add_differences(studies)
-    _add_contact(studies)
-    _add_hand(studies)
-
-
-def run(args: argparse.Namespace) -> int:
-    code: int = args.study(args)
-    return code
+    experiments = parser.add_subparsers(title="experiments", metavar="NAME", required=True)
+    _add_liu2013(experiments)
+    _add_minima(experiments)
+    _add_tolerances(experiments)
+    _add_differences(experiments)
+    _add_contact(experiments)
+    _add_hand(experiments)
+    bench.add_to(experiments)
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """Options of every study."""
+    """Options of every experiment."""
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random starts; default: %(default)s")
     parser.add_argument("--workers", type=int, metavar="N", help="threads; default: one for each core")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -53,9 +46,9 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", metavar="FILE", help="draw a picture (.png, .svg, .pdf)")
 
 
-def _add_liu2013(studies: Any) -> None:
+def _add_liu2013(experiments: Any) -> None:
     text = "convergence of Newton's iteration by Jacobian formula: Table 2 of Liu, Song and Yong (2013)"
-    parser = studies.add_parser("liu2013", help=text, description=text, allow_abbrev=False)
+    parser = experiments.add_parser("liu2013", help=text, description=text, allow_abbrev=False)
     add_common(parser)
     parser.add_argument(
         "--example", type=int, action="append", metavar="K", help="1 to 4, may be repeated; default: all of them"
@@ -80,7 +73,7 @@ def _add_liu2013(studies: Any) -> None:
         default="lu",
         help="lu: J⁻¹, and J⁺ where J is singular; pseudo: J⁺ in every step; default: %(default)s",
     )
-    parser.set_defaults(study=_run_liu2013)
+    parser.set_defaults(experiment=_run_liu2013)
 
 
 def _run_liu2013(args: argparse.Namespace) -> int:
@@ -112,12 +105,12 @@ def _run_liu2013(args: argparse.Namespace) -> int:
         if rows is not None:
             _write_csv([row.as_dict() for row in found.rows], rows)
         if picture is not None:
-            figures.save(figures.convergence(found, _traces(found), FORMULAS), picture)
+            figures.save(pictures.convergence(found, _traces(found), FORMULAS), picture)
     return ending.code()
 
 
 class _Ending:
-    """How a study ended."""
+    """How an experiment ended."""
 
     is_interrupted = False
 
@@ -130,7 +123,7 @@ class _Ending:
 
 @contextlib.contextmanager
 def _keeping(rows: Sequence[Any]) -> Iterator[_Ending]:
-    """A context that an interruption leaves quietly if rows were found: they are printed before the study ends."""
+    """A context that an interruption leaves quietly if rows were found: they are printed before it ends."""
     ending = _Ending()
     try:
         yield ending
@@ -221,9 +214,9 @@ def _write_csv(rows: Sequence[dict[str, Any]], path: Path) -> None:
         writer.writerows(rows)
 
 
-def _add_minima(studies: Any) -> None:
+def _add_minima(experiments: Any) -> None:
     text = "local minima of assembly by the spring step: quaternions against ZXZ angles, after Nelson and Cohen"
-    parser = studies.add_parser("minima", help=text, description=text, allow_abbrev=False)
+    parser = experiments.add_parser("minima", help=text, description=text, allow_abbrev=False)
     add_common(parser)
     parser.add_argument(
         "--mechanism",
@@ -247,7 +240,7 @@ def _add_minima(studies: Any) -> None:
         metavar="K",
         help="k of the spring step, at most the stability bound; inf: this bound; default: %(default)s",
     )
-    parser.set_defaults(study=_run_minima)
+    parser.set_defaults(experiment=_run_minima)
 
 
 def _run_minima(args: argparse.Namespace) -> int:
@@ -266,7 +259,7 @@ def _run_minima(args: argparse.Namespace) -> int:
         if rows is not None:
             _write_csv([row.as_dict() for row in found], rows)
         if picture is not None:
-            figures.save(figures.sequence(minima.sequence(inputs)), picture)
+            figures.save(pictures.sequence(minima.sequence(inputs)), picture)
     return ending.code()
 
 
@@ -316,15 +309,15 @@ def _print_minima(found: Sequence[minima.Descent], inputs: minima.Inputs, as_jso
     )
 
 
-def _add_tolerances(studies: Any) -> None:
+def _add_tolerances(experiments: Any) -> None:
     text = "tolerances of a mechanism over a turn: worst case, root of squares, and a Monte Carlo"
-    parser = studies.add_parser("tolerances", help=text, description=text, allow_abbrev=False)
+    parser = experiments.add_parser("tolerances", help=text, description=text, allow_abbrev=False)
     add_common(parser)
     offered = ", ".join(tolerances.SUBJECTS)
     parser.add_argument("mechanism", metavar="NAME", help=f"one of {offered}")
     parser.add_argument("--poses", type=int, default=tolerances.POSES, metavar="N", help="default: %(default)s")
     parser.add_argument("--samples", type=int, default=tolerances.SAMPLES, metavar="N", help="default: %(default)s")
-    parser.set_defaults(study=_run_tolerances)
+    parser.set_defaults(experiment=_run_tolerances)
 
 
 def _run_tolerances(args: argparse.Namespace) -> int:
@@ -380,17 +373,17 @@ def _print_tolerances(found: tolerances.Study, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _add_differences(studies: Any) -> None:
+def _add_differences(experiments: Any) -> None:
     text = "derivatives of a closest pair by differences against the exact ones, after Nelson and Cohen"
-    parser = studies.add_parser("differences", help=text, description=text, allow_abbrev=False)
+    parser = experiments.add_parser("differences", help=text, description=text, allow_abbrev=False)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the two surfaces; default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--csv", metavar="FILE", help="write the rows of the table to a file")
-    parser.set_defaults(study=_run_differences)
+    parser.set_defaults(experiment=_run_differences)
 
 
 def _run_differences(args: argparse.Namespace) -> int:
-    from cardan.study import differences
+    from papers import differences
 
     check.count(args.seed, "the seed", 0)
     path = None if args.csv is None else figures.check_file(args.csv)
@@ -405,17 +398,17 @@ def _run_differences(args: argparse.Namespace) -> int:
     return 0
 
 
-def _add_contact(studies: Any) -> None:
+def _add_contact(experiments: Any) -> None:
     text = "the papers' contact equations next to the library's: convergence, error of the derivatives, cost"
-    parser = studies.add_parser("contact", help=text, description=text, allow_abbrev=False)
+    parser = experiments.add_parser("contact", help=text, description=text, allow_abbrev=False)
     parser.add_argument("--steps", type=int, default=12, metavar="N", help="of the papers' iteration; default: 12")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--plot", metavar="FILE", help="draw a picture (.png, .svg, .pdf)")
-    parser.set_defaults(study=_run_contact)
+    parser.set_defaults(experiment=_run_contact)
 
 
 def _run_contact(args: argparse.Namespace) -> int:
-    from cardan.study import contact
+    from papers import contact
 
     check.count(args.steps, "--steps", 1, 100)
     picture = None if args.plot is None else figures.check_picture(args.plot)
@@ -437,14 +430,14 @@ def _run_contact(args: argparse.Namespace) -> int:
     return 0
 
 
-def _add_hand(studies: Any) -> None:
+def _add_hand(experiments: Any) -> None:
     text = "the operator's hand as a constraint, as a spring, and the dense method: stability, force, cost"
-    parser = studies.add_parser("hand", help=text, description=text, allow_abbrev=False)
+    parser = experiments.add_parser("hand", help=text, description=text, allow_abbrev=False)
     parser.add_argument("--rate", type=float, action="append", metavar="HZ", help="may be repeated")
     parser.add_argument("--bodies", type=int, action="append", metavar="N", help="may be repeated")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--plot", metavar="FILE", help="draw a picture (.png, .svg, .pdf)")
-    parser.set_defaults(study=_run_hand)
+    parser.set_defaults(experiment=_run_hand)
 
 
 def _run_hand(args: argparse.Namespace) -> int:

@@ -9,8 +9,8 @@ import cardan as cd
 from cardan.coordinates import formulations
 from cardan.coordinates.rate_rows import RateRows
 from cardan.joints.closest import MeshPair
-from cardan.study import contact
-from cardan.study.contact import Papers
+from papers import contact
+from papers.contact import Papers
 
 G = cd.geometry
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cardan.study import hand
+from papers import hand
 
 
 @pytest.mark.long

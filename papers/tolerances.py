@@ -12,10 +12,10 @@ import numpy as np
 import cardan as cd
 from cardan.analysis.chunks import Progress
 from cardan.analysis.sensitivity import Tolerances
+from cardan.cli import figures
 from cardan.errors import ModelError
 from cardan.examples import rsur, slider_crank
 from cardan.math import euler
-from cardan.study import figures
 from cardan.system import check
 from cardan.system.state import FloatArray
 

@@ -10,9 +10,9 @@ import pytest
 import cardan as cd
 from cardan.coordinates import formulations, shares
 from cardan.errors import ModelError
-from cardan.study import parallel
-from cardan.study.parallel import Springs
 from cardan.system.state import Pose
+from papers import parallel
+from papers.parallel import Springs
 
 
 def whole(poses, iterations):

@@ -8,9 +8,9 @@ import pytest
 import cardan as cd
 from cardan.coordinates import formulations, verdict
 from cardan.examples import REGISTRY
-from cardan.study import minima
-from cardan.study.descent import descend
-from cardan.study.minima import Inputs
+from papers import minima
+from papers.descent import descend
+from papers.minima import Inputs
 
 
 @pytest.fixture(scope="module")
