@@ -44,7 +44,7 @@ NEAR = {9: 1.5, 10: 1.8, 11: 2.0, 12: 1.1, 13: 1.25, 14: 1.2}  # lines, and the 
 def test_bars_within_a_factor_of_3_are_listed_by_line(tmp_path, options):
     (tmp_path / "test_them.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "margins", "-p", "no:cacheprovider", *options, "."]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     for more in ((), ("--margins", "margins.txt"), ()):  # before and after, modules are compiled without the calls
         done = subprocess.run(
             [*command, *more], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
