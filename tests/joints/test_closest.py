@@ -12,7 +12,7 @@ import cardan as cd
 from cardan.coordinates import formulations
 from cardan.coordinates.rate_rows import RateRows
 from cardan.joints.closest import CLEARANCE
-from cardan.study.contact import Papers
+from papers.contact import Papers
 
 G = cd.geometry
 

@@ -7,10 +7,11 @@ shapes; writes x, and rows, r, g and H at x into the workspace (``_workspace.py`
 
 from math import inf, sqrt
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, piece, tail
 from cardan.geometry._nodes import dot, norm
 from cardan.geometry._workspace import DX, FIXED, NORMAL, ROWS_A, ROWS_B, SCRATCH, G, H, L, V, Y
 from cardan.geometry.abi import BALL, P_EVALUATOR, P_FLOATS, P_FREEDOMS, P_INTS
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, piece, tail
 
 NEWTON = 40  # iterations of one polish
 STEP_TOLERANCE = 1e-12  # |g|/(|S_u| D): the angle between r and the normal
