@@ -2,7 +2,8 @@
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, jit, tail
+from cardan.kernel.jit import jit
+from cardan.kernel.memory import call_evaluator, tail
 from cardan.solvers import abi
 from cardan.solvers._job import structure_of
 

@@ -4,8 +4,9 @@ Reads the job of the gradient solver and the judging table, both by address.  Wr
 verdict on q.
 """
 
-from cardan._jit import call_evaluator, jit, pointer
 from cardan.coordinates._judging import judge_at
+from cardan.kernel.jit import jit
+from cardan.kernel.memory import call_evaluator, pointer
 from cardan.solvers.abi import CHUNK, ITERATIONS, RUNNING, SOLVER, STATUS
 
 # result of a call

@@ -49,7 +49,7 @@ Packages, from top to bottom; a package imports only from those below it (docs/a
     model               cad, files, mechanism
     analyses            interact, analysis, diagnosis, dynamics
     core                coordinates, joints, system
-    numerics            shapes, geometry, constraints, solvers, math, _jit
+    numerics            shapes, geometry, constraints, solvers, math, kernel
 
 ``30 * cd.deg``, ``12 * cd.mm`` and ``2 * cd.inch`` are radians and metres; m.display chooses the units of texts.
 Units are metres, radians and seconds; quaternions are (w, x, y, z).  ``cardan examples`` lists a gallery of mechanisms.

@@ -18,12 +18,12 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 import cardan as cd
 from cardan import examples
-from cardan._jit import jit
 from cardan.constraints import primitives
 from cardan.constraints.indifference import is_indifferent
 from cardan.constraints.registry import REGISTRY, FeatureKind
 from cardan.coordinates import _tree_poses, formulations, relative, tree
 from cardan.examples.starts import random_start
+from cardan.kernel.jit import jit
 from cardan.math import euler
 from cardan.solvers import abi, methods
 from cardan.system import layout

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan._jit import JIT_DISABLED
 from cardan.coordinates import formulations
 from cardan.dynamics import abi, loads
 from cardan.dynamics.functions import Called, Recorded
 from cardan.errors import ModelError
+from cardan.kernel.memory import JIT_DISABLED
 from mechanisms import matrix, quaternion, random_quaternion, random_rotation, rotation
 
 Z = np.array([0.0, 0.0, 1.0])

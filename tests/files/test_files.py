@@ -30,7 +30,7 @@ from cardan.joints import REGISTRY as JOINTS
 from cardan.joints.rate_rows import REGISTRY as RATES
 from cardan.system import atomic
 from fuzz import files as fuzz
-from test_capabilities import CAPABILITIES, base
+from tests.mechanism.test_capabilities import CAPABILITIES, base
 from timing import slowness
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -37,7 +37,8 @@ _FUNCTIONS = (
 _IMPORTS = f"""
 from math import acos, asin, atan, atan2, cos, cosh, exp, log, sin, sinh, sqrt, tan, tanh  # noqa: F401
 
-from cardan._jit import inner, view  # noqa: F401
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import view  # noqa: F401
 from cardan.math._kernels import (  # noqa: F401
     {f",{chr(10)}    ".join(_FUNCTIONS)},
 )
@@ -230,7 +231,7 @@ from math import nan
 
 from numpy import empty
 
-from cardan._jit import view
+from cardan.kernel.memory import view
 
 
 def primitive(x, c, f, df):

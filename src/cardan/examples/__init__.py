@@ -62,7 +62,7 @@ class Example:
     def build(self) -> Mechanism:
         mechanism = reader.load(self.file)
         for name, part in parts(self.file.with_name(f"{self.name}.step")).items():
-            part.attach_to(mechanism.bodies[name])
+            part._attach_to(mechanism.bodies[name])
         return mechanism
 
     def script(self) -> ModuleType | None:

@@ -10,7 +10,8 @@ scale 0 is fixed and has no column in J.
 """
 
 
-from cardan._jit import as_integers, evaluator, inner, plain, tail
+from cardan.kernel.jit import evaluator, inner, plain
+from cardan.kernel.memory import as_integers, tail
 from cardan.math._dense import lu_solve, minimum_norm
 from cardan.solvers import abi
 from cardan.solvers._job import OWN, evaluate, has_ended, move, open_job, piece

@@ -12,7 +12,7 @@ from cardan.examples import CONTACTS, Example, ExampleError
 from cardan.math import euler
 from gallery import coin
 from gallery.checks import without_drivers
-from test_examples import NEAR
+from tests.examples.test_examples import NEAR
 
 every_example = pytest.mark.parametrize("example", CONTACTS.values(), ids=CONTACTS)
 SEEDS = 5

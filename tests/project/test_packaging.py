@@ -15,7 +15,7 @@ import pytest
 
 import cardan
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 HEAVY = ("numba", "llvmlite", "scipy", "matplotlib", "websockets")

@@ -1255,6 +1255,17 @@ def test_the_least_cost_begins_at_bounds_and_leaves_them():
     assert reached > 20
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_parameter_that_stays_at_its_bound_has_no_share_of_the_step():
+    """The step does not move it, and no bound limits it: 0 · ∞ is not a number."""
+    m = slider_crank()
+    moves, stays = m.parameter("moves", 1.0), m.parameter("stays", 1.0, upper=1.0)
+    result = m.assemble(free=[moves, stays], least=(moves - 2.0) ** 2 - stays)
+    assert result.ok, result.text()
+    assert result.state.variables["stays"] == 1.0
+    assert result.state.variables["moves"] == pytest.approx(2.0, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("drawn", "cost", "least"),
     [

@@ -12,7 +12,7 @@ import pytest
 import cardan
 
 SOURCE = Path(cardan.__file__).parent
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
 LAYERS = [layer.removeprefix("cardan.") for layer in CONTRACTS[0]["layers"]]
 GROUPS = [

@@ -11,7 +11,7 @@ from cardan.analysis.motion import MotionStatus
 from cardan.math import euler
 from linkages import SliderCrank, X, about_z
 from mechanisms import matrix, quaternion, random_rotation
-from test_motion import axial, by_differences, pose_gap, rssr, with_motor
+from tests.analysis.test_motion import axial, by_differences, pose_gap, rssr, with_motor
 
 HERE = np.eye(3), np.zeros(3)
 SAME = 1e-9  # of poses that only the sampling distinguishes

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import issparse
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cardan as cd
 from cardan import examples

@@ -22,9 +22,9 @@ from cardan.math import euler
 from cardan.mechanism import Mechanism
 from cardan.system.parts import Body
 from mechanisms import change_point, planar_4r, random_quaternion, rotation, stretched
-from test_batch import check_same
+from tests.analysis.test_batch import check_same
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from fuzz.case import build
 from fuzz.generate import generate

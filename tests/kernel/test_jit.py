@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shutil
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 import cardan
-from cardan import _jit
+from cardan.kernel import cache, jit, memory
 
 PACKAGE = Path(cardan.__file__).parent
 
@@ -29,14 +28,14 @@ m.universal("joint", arm.frame((1, 0, 0), z=(1, 0, 0)), rod.frame())
 m.distance("stay", m.ground.point((2, 0, 0)), rod.point((0, 0, 1)), 1.5)
 result = m.assemble()
 print(result.ok, result.residual <= 1e-12)
-from cardan import _jit
-print(_jit.CACHE_DIRECTORY)
+from cardan.kernel import cache
+print(cache.CACHE_DIRECTORY)
 """
 
 WHERE = """
-from cardan import _jit
+from cardan.kernel import cache
 import numba
-print(_jit.CACHE_DIRECTORY)
+print(cache.CACHE_DIRECTORY)
 print(numba.config.CACHE_DIR)
 """
 
@@ -102,69 +101,89 @@ def copied(tmp_path):
     return tmp_path
 
 
-def cache_of(copied):
-    (directory, _), said = run(WHERE, copied / "cache", path=copied)
-    assert said == []
-    return Path(directory)
+def sources_of(copied):
+    return cache.Sources(copied / "cardan", None)
 
 
-def edit(path):
-    path.write_text(path.read_text(encoding="utf-8") + "\n# an edit\n", encoding="utf-8")
+def edit(path, text="\nan_edit = 1\n"):
+    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
 
 
-def imported(path):
-    """Modules of the package that a file imports, as paths; names imported from a package may be modules too."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "cardan":
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names if alias.name.split(".")[0] == "cardan"]
-        else:
-            continue
-        for name in names:
-            file = PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py")
-            if name != "cardan" and file.is_file():
-                found.add(file)
-    return found
+def kernel_modules():
+    names = cache.SOURCES.kernels()
+    assert len(names) >= 60 and "cardan.dynamics._adams" in names
+    return names
 
 
-def compiled_sources():
-    """All files that compile something, and all files from which these import, directly or indirectly."""
-    kernels = {path for path in PACKAGE.rglob("*.py") if PACKAGE / "_jit.py" in imported(path)}
-    kernels = {path for path in kernels if re.search(r"^@(jit|inner)$|= evaluator\(", path.read_text(), re.M)}
-    assert len(kernels) >= 10
-    reached, left = set(), kernels
-    while left:
-        reached |= left
-        left = set().union(*map(imported, left)) - reached
-    return sorted(path.relative_to(PACKAGE) for path in reached)
+def digests(copied):
+    found = sources_of(copied)
+    return {name: found.digest(name) for name in kernel_modules()}
 
 
-def test_an_edited_kernel_source_uses_another_cache(copied):
-    first = cache_of(copied)
-    assert first.parent == copied / "cache" and first.is_dir()
-    assert first.name.startswith(f"{cardan.__version__}-")
-    assert cache_of(copied) == first
-    edit(copied / "cardan" / "math" / "_dense.py")
-    assert cache_of(copied) != first
-
-
-def test_an_edit_of_any_file_that_a_kernel_depends_on_changes_the_digest(copied, monkeypatch):
+def test_an_edit_changes_the_digests_of_what_depends_on_it_and_no_other(copied):
     """Numba itself checks only the file of the function."""
-    monkeypatch.setattr(_jit, "__file__", str(copied / "cardan" / "_jit.py"))
-    seen = {_jit._source_digest()}
-    for name in compiled_sources():
-        edit(copied / "cardan" / name)
-        digest = _jit._source_digest()
-        assert digest not in seen, name
-        seen.add(digest)
-    (copied / "cardan" / "math" / "_more.py").write_text("")
-    assert _jit._source_digest() not in seen
+    before = digests(copied)
+    edit(copied / "cardan" / "dynamics" / "_adams.py")
+    after = digests(copied)
+    changed = {name for name in before if after[name] != before[name]}
+    assert "cardan.dynamics._adams" in changed and "cardan.math._dense" not in changed
+    edit(copied / "cardan" / "math" / "_dense.py")
+    changed = {name for name, digest in digests(copied).items() if digest != after[name]}
+    assert {"cardan.math._dense", "cardan.solvers._dense_normal"} <= changed and "cardan.geometry._curve" not in changed
 
 
-def test_a_copy_elsewhere_with_the_same_sources_has_the_same_digest(copied):
-    assert cache_of(copied).name == f"{cardan.__version__}-{_jit._source_digest()}"
+def test_every_file_that_a_kernel_imports_is_part_of_its_digest():
+    """Found here by words of the text, not by its syntax."""
+    for name in kernel_modules():
+        reached = cache.SOURCES.closure([name])
+        text = cache.SOURCES.file(name).read_text(encoding="utf-8")
+        for module, names in re.findall(r"^from (cardan[\w.]*) import (\([^)]*\)|.*)$", text, re.M):
+            words = [f"{module}.{word}" for word in re.findall(r"(\w+)(?: as \w+)?", names)]
+            files = {word for word in words if cache.SOURCES.file(word)} or {module}
+            assert files <= reached.keys(), (name, files)
+
+
+def test_what_compiles_kernels_is_part_of_every_digest(copied):
+    before = digests(copied)
+    edit(copied / "cardan" / "kernel" / "fields.py")
+    after = digests(copied)
+    assert all(after[name] != before[name] for name in before)
+
+
+def test_comments_docstrings_and_other_files_change_no_digest(copied):
+    before = digests(copied)
+    for file in ("cli/__init__.py", "mechanism/mechanism.py"):
+        edit(copied / "cardan" / file)
+    dense = copied / "cardan" / "math" / "_dense.py"
+    text = dense.read_text(encoding="utf-8")
+    assert text.startswith('"""')
+    dense.write_text("# a comment\n\n" + text.replace('"""', '"""More words: ', 1), encoding="utf-8")
+    assert digests(copied) == before
+
+
+def test_a_copy_elsewhere_with_the_same_sources_has_the_same_digests(copied):
+    assert digests(copied) == digests(PACKAGE.parent)
+
+
+def test_digests_of_unchanged_files_are_read_from_disk(copied, tmp_path, monkeypatch):
+    memory = tmp_path / "digests.json"
+    first = cache.Sources(copied / "cardan", memory).digest("cardan.math._dense")
+    with monkeypatch.context() as patch:
+        patch.setattr(cache.ast, "parse", None)
+        assert cache.Sources(copied / "cardan", memory).digest("cardan.math._dense") == first
+    memory.write_text("{ damaged")
+    assert cache.Sources(copied / "cardan", memory).digest("cardan.math._dense") == first
+    edit(copied / "cardan" / "math" / "_dense.py")
+    assert cache.Sources(copied / "cardan", memory).digest("cardan.math._dense") != first
+
+
+def test_of_the_machine_code_of_a_module_only_the_newest_versions_are_kept(tmp_path):
+    for k in range(12):
+        cache._Reduction(tmp_path / f"cardan.math._dense-{k:016x}").ensure_cache_path()
+        os.utime(tmp_path / f"cardan.math._dense-{k:016x}", (k, k))
+    cache._Reduction(tmp_path / "cardan.math._other-0").ensure_cache_path()
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    assert kept == [*(f"cardan.math._dense-{k:016x}" for k in range(4, 12)), "cardan.math._other-0"]
 
 
 def test_the_cache_of_other_numba_code_stays_where_it_was(tmp_path):
@@ -176,13 +195,13 @@ def test_the_cache_is_where_the_environment_says(monkeypatch):
     for variable in ("CARDAN_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", "/nobody")
-    assert _jit._cache_root() == Path("/nobody/.cache/cardan")
+    assert cache.cache_root() == Path("/nobody/.cache/cardan")
     monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
-    assert _jit._cache_root() == Path("/xdg/cardan")
+    assert cache.cache_root() == Path("/xdg/cardan")
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/numba")
-    assert _jit._cache_root() == Path("/numba/cardan")
+    assert cache.cache_root() == Path("/numba/cardan")
     monkeypatch.setenv("CARDAN_CACHE_DIR", "/own")
-    assert _jit._cache_root() == Path("/own")
+    assert cache.cache_root() == Path("/own")
 
 
 @pytest.mark.nojit
@@ -192,13 +211,13 @@ def test_a_pointer_is_indexed_and_cut_like_its_array():
     assert numbers[5] == -1.0
 
 
-@_jit.jit
+@jit.jit
 def cut(array, first):
     """Elements ``first``, ``first + 3``, and a sum by a second cut; writes −1 to element ``first + 1``."""
-    mine = _jit.tail(_jit.pointer(array), first)
+    mine = memory.tail(memory.pointer(array), first)
     mine[1] = -1.0
-    rest = _jit.tail(array, first)
-    return mine[0], rest[3], rest[0] + _jit.tail(mine, 2)[2]
+    rest = memory.tail(array, first)
+    return mine[0], rest[3], rest[0] + memory.tail(mine, 2)[2]
 
 
 @pytest.mark.nojit
@@ -209,31 +228,31 @@ def test_a_piece_starts_at_its_first_element():
     assert piece(numbers, 7, 3) == (7.0, 9.0)
 
 
-@_jit.jit
+@jit.jit
 def piece(array, first, size):
     """First element (by a pointer) and last element (by the array) of a piece; writes −1 to element ``first + 1``."""
-    mine = _jit.cut(_jit.pointer(array), first, size)
+    mine = memory.cut(memory.pointer(array), first, size)
     mine[1] = -1.0
-    return mine[0], _jit.cut(array, first, size)[size - 1]
+    return mine[0], memory.cut(array, first, size)[size - 1]
 
 
 @pytest.mark.nojit
-@pytest.mark.skipif(not _jit.JIT_DISABLED, reason="compiled kernels do not check bounds")
+@pytest.mark.skipif(not memory.JIT_DISABLED, reason="compiled kernels do not check bounds")
 @pytest.mark.parametrize("first, size", [(-1, 2), (8, 3), (11, 0), (2, -1), (0, 11)])
 def test_without_the_jit_a_piece_must_be_within_its_array(first, size):
     with pytest.raises(IndexError, match=f"{size} elements from {first} on"):
-        _jit.cut(np.zeros(10), first, size)
-    assert _jit.cut(np.zeros(10), 10, 0).size == 0
+        memory.cut(np.zeros(10), first, size)
+    assert memory.cut(np.zeros(10), 10, 0).size == 0
 
 
 @pytest.mark.nojit
-@pytest.mark.skipif(not _jit.JIT_DISABLED, reason="compiled kernels do not check bounds")
+@pytest.mark.skipif(not memory.JIT_DISABLED, reason="compiled kernels do not check bounds")
 def test_without_the_jit_a_negative_first_element_is_an_error():
     with pytest.raises(IndexError, match="at element -1"):
-        _jit.tail(np.zeros(10), -1)
+        memory.tail(np.zeros(10), -1)
 
 
-@pytest.mark.skipif(_jit.JIT_DISABLED, reason="types are Numba's")
+@pytest.mark.skipif(memory.JIT_DISABLED, reason="types are Numba's")
 @pytest.mark.parametrize("wrong", [np.arange(9.0)[::2], np.zeros((3, 3)), 5.0])
 def test_pointer_rejects_arrays_that_are_not_contiguous(wrong):
     with pytest.raises(TypeError, match="must be a contiguous array"):
@@ -242,12 +261,12 @@ def test_pointer_rejects_arrays_that_are_not_contiguous(wrong):
         cut_array(wrong, 1)
 
 
-@_jit.jit
+@jit.jit
 def cut_array(array, first):
-    return _jit.tail(array, first)[0]
+    return memory.tail(array, first)[0]
 
 
-@pytest.mark.skipif(_jit.JIT_DISABLED, reason="types are Numba's")
+@pytest.mark.skipif(memory.JIT_DISABLED, reason="types are Numba's")
 @pytest.mark.parametrize("wrong", [np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.float32), np.zeros((2, 2))])
 def test_an_evaluator_rejects_arguments_of_the_wrong_type(wrong):
     from cardan.solvers import _blocks

@@ -7,30 +7,22 @@ import pickle
 
 import numpy as np
 import pytest
-import sympy
 
 import cardan as cd
 from cardan.constraints import jets
 from cardan.constraints.jets import DERIVATIVES, Jet
 from cardan.constraints.signal import Signal
+from later import Later
 from linkages import X, Y, Z, about_z
 from mechanisms import matrix, random_quaternion
+
+sympy = Later("sympy")
 
 TIMES = [-1.3, -0.4, 0.25, 0.9, 2.1]
 JETS = 1e-13  # relative: some rounding errors of double precision, compared with 30 digits
 
-
-class Namespace:
-    """The same function for the library and for SymPy: ``f`` has the functions, π and rational numbers."""
-
-    def __init__(self, functions):
-        self.__dict__.update(functions)
-
-
-OURS = Namespace({name: getattr(cd, name) for name in (*DERIVATIVES, "atan2")} | {"pi": cd.pi})
-SYMBOLIC = Namespace({name: getattr(sympy, name) for name in (*DERIVATIVES, "atan2")} | {"pi": sympy.pi})
-
-# Laws of t and a namespace of functions; together they use every function and operator of the library.
+# Laws of t and of the functions and π of a module, which is the library or SymPy; together they use every function and
+# operator of the library.
 LAWS = {
     "a ramp": lambda t, f: 2 * f.pi * t,
     "operators": lambda t, f: -(3 - t) / (t * t + 2) + 4 / (1 + t**2) - +t * 0.5,
@@ -57,7 +49,7 @@ LAWS = {
 def exact(law, time):
     """Value, rate and acceleration by SymPy, to 30 digits."""
     t = sympy.Symbol("t")
-    expression = sympy.sympify(law(t, SYMBOLIC))
+    expression = sympy.sympify(law(t, sympy))
     at = sympy.Rational(str(time))
     return [float(expression.diff(t, k).subs(t, at).evalf(30)) for k in range(3)]
 
@@ -77,7 +69,7 @@ def test_every_function_the_library_offers_has_a_law():
 @pytest.mark.nojit
 @pytest.mark.parametrize("name", LAWS)
 def test_a_driver_is_computed_with_its_derivatives(name):
-    signal = Signal("d", lambda t: LAWS[name](t, OURS))
+    signal = Signal("d", lambda t: LAWS[name](t, cd))
     for time in TIMES:
         close(signal.jet(time), exact(LAWS[name], time))
         assert signal.value(time) == signal.jet(time).value

@@ -685,7 +685,7 @@ def test_simulate_draws_a_picture(capsys: Captured, tmp_path: Path) -> None:
 
 AFTER_WARMUP = """
 import contextlib, io, sys
-from cardan import _jit
+from cardan.kernel import cache
 from cardan.cli import main
 from cardan.examples import REGISTRY, installed
 from cardan.lazy import LazyModule
@@ -703,7 +703,7 @@ def run(*arguments):
         assert main(arguments) == 0, arguments
 
 def kept():
-    return {str(path) for path in _jit.CACHE_DIRECTORY.rglob("*.nbc")}
+    return {str(path) for path in cache.CACHE_DIRECTORY.rglob("*.nbc")}
 
 for example in installed().values():  # functions of the gallery's own are compiled when they are first asked for
     system = example.build().system

@@ -20,9 +20,10 @@ import cardan as cd
 from cardan.joints.placing import takes_place
 from cardan.joints.registry import REGISTRY
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = ROOT / "docs" / "references.md"
-DOCUMENTS = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if path.is_file()]
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+DOCUMENTS = [path for path in PAGES if path.is_file()]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 WIDTH = 120  # characters of a line

@@ -17,7 +17,7 @@ from cardan.analysis import attempts
 from cardan.analysis.chunks import run_chunks, worker_count
 from cardan.coordinates import formulations, verdict
 from cardan.examples import REGISTRY, random_start
-from test_assembly import far_apart
+from tests.analysis.test_assembly import far_apart
 
 METHODS = ["auto", "levenberg_marquardt", "newton", "newton_lu", "gradient", "hybrid"]
 
