@@ -193,7 +193,7 @@ images: $(STAMP)
 	@$(BIN)/python docs/figures.py
 	@$(BIN)/python docs/animation.py
 	@$(BIN)/python docs/recording.py
-	@$(BIN)/python docs/gallery.py
+	@$(BIN)/python docs/contact_sheet.py
 
 # Tried with its own empty kernel cache, from a directory where only the installed package can be found.
 wheel: $(STAMP)

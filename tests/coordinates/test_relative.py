@@ -22,7 +22,6 @@ from cardan.constraints import primitives
 from cardan.constraints.indifference import is_indifferent
 from cardan.constraints.registry import REGISTRY, FeatureKind
 from cardan.coordinates import _tree_poses, formulations, relative, tree
-from cardan.coordinates.recursion import Recursion
 from cardan.examples.starts import random_start
 from cardan.kernel.jit import jit
 from cardan.math import euler
@@ -32,6 +31,7 @@ from cardan.system.parts import Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
 from mechanisms import BENCHMARKS, planar_4r, random_quaternion, rsur, unit
+from recursion import Recursion
 
 FORMS = ["relative", "relative_euler_parameters"]
 VIRTUAL = "relative_virtual_rotation"  # the comparator: a derivative along the unit sphere only
