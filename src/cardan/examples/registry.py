@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.result import AssemblyResult
 from cardan.errors import CardanError
+from cardan.joints import Role
 from cardan.mechanism import Mechanism
 from cardan.system.state import Pose, State
 
@@ -133,6 +134,6 @@ def without_drivers(mechanism: Mechanism) -> Mechanism:
     """A copy of the mechanism without its drivers."""
     copy = mechanism.copy()
     for name, joint in mechanism.joints.items():
-        if joint.kind.name == "drive":
+        if joint.kind.role is Role.DRIVER:
             copy.remove(name)
     return copy
