@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from fuzz.oracles.joints import JOINTS
 
 import cardan as cd
+from fuzz.oracles.joints import JOINTS
 
 X, Y, Z = np.eye(3)
 

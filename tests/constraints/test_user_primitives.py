@@ -15,18 +15,21 @@ from itertools import pairwise
 import mpmath
 import numpy as np
 import pytest
-import sympy
 
 import cardan as cd
-from cardan._jit import JIT_DISABLED, call_evaluator, call_primitive, jit
 from cardan.constraints import by_hand, kernels
 from cardan.constraints.expression import FUNCTIONS, Graph
 from cardan.constraints.registry import KINDS, REGISTRY
 from cardan.constraints.user import MOST_ROWS, Recipe
 from cardan.coordinates import formulations
+from cardan.kernel.jit import jit
+from cardan.kernel.memory import JIT_DISABLED, call_evaluator, call_primitive
 from cardan.solvers import abi
+from later import Later
 from mechanisms import random_quaternion
 from timing import slowness
+
+sympy = Later("sympy")
 
 FORMULATIONS = ("manifold", "euler_parameters")  # their curves of constant velocity are simple
 WIDTHS = {name: kind.width for name, kind in formulations.REGISTRY.items()}
@@ -1098,7 +1101,7 @@ def test_evaluation_is_about_as_fast_as_that_of_the_built_in(name):
 NEW_PROCESS = """
 import time
 import cardan as cd
-from cardan import _jit
+from cardan.kernel import cache
 from numba.core import event
 
 def solve(add):
@@ -1110,7 +1113,7 @@ def solve(add):
     return m
 
 solve(lambda m, arm: m.distance("rod", arm.point((1, 0, 0)), m.ground.point((2, 1, 0)), 1.5))
-before = set(_jit.CACHE_DIRECTORY.rglob("*.nbi"))
+before = set(cache.CACHE_DIRECTORY.rglob("*.nbi"))
 with event.install_recorder("numba:compile") as recorder:
     began = time.process_time()
 
@@ -1124,7 +1127,7 @@ with event.install_recorder("numba:compile") as recorder:
     up = lambda m: m.ground.vector(1, 2, 0)
     solve(lambda m, arm: m.constrain("own", level, i=m.ground.point(), j=arm.point((1, 0, 0)), up=up(m)))
 compiled = {e.data["dispatcher"].__name__ for _, e in recorder.buffer if e.is_start}
-new = {path.name for path in set(_jit.CACHE_DIRECTORY.rglob("*.nbi")) - before}
+new = {path.name for path in set(cache.CACHE_DIRECTORY.rglob("*.nbi")) - before}
 new = {name for name in new if not name.startswith("primitive_")}
 print(f"{1e3 * seconds:.2f}", sorted(compiled), sorted(new))
 """

@@ -13,13 +13,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from fuzz.oracles.joints import JOINTS as ORACLES
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 import cardan as cd
 from cardan import examples
-from cardan._jit import jit
 from cardan.constraints import primitives
 from cardan.constraints.indifference import is_indifferent
 from cardan.constraints.registry import REGISTRY, FeatureKind
@@ -27,12 +25,14 @@ from cardan.coordinates import _tree_poses, formulations, relative, tree
 from cardan.coordinates.recursion import Recursion
 from cardan.examples.starts import random_start
 from cardan.joints import REGISTRY as KINDS
+from cardan.kernel.jit import jit
 from cardan.math import euler
 from cardan.solvers import abi, methods
 from cardan.system import layout
 from cardan.system.parts import Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
+from fuzz.oracles.joints import JOINTS as ORACLES
 from mechanisms import BENCHMARKS, planar_4r, random_quaternion, rsur, unit
 
 FORMS = ["relative", "relative_euler_parameters"]

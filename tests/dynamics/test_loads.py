@@ -9,14 +9,14 @@ import re
 
 import numpy as np
 import pytest
-from fuzz.oracles.loads import LOADS, TIME, Rig
 
 import cardan as cd
-from cardan._jit import JIT_DISABLED
 from cardan.coordinates import formulations
 from cardan.dynamics import abi, loads
 from cardan.dynamics.functions import Recorded
 from cardan.errors import ModelError
+from cardan.kernel.memory import JIT_DISABLED
+from fuzz.oracles.loads import LOADS, TIME, Rig
 from mechanisms import random_quaternion
 
 SEEDS = range(6)

@@ -7,12 +7,12 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from fuzz.oracles.joints import JOINTS
 
 import cardan as cd
 from cardan import joints
 from cardan.coordinates import formulations
 from cardan.solvers import methods
+from fuzz.oracles.joints import JOINTS
 from mechanisms import Local, axes, matrix, miss, product, quaternion, random_quaternion, random_rotation, unit
 
 X, Y, Z = np.eye(3)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan._jit import jit
 from cardan.coordinates import formulations
+from cardan.kernel.jit import jit
 from cardan.solvers import _blocks, methods
 
 

@@ -8,11 +8,12 @@ So no solver accepts such a pose.
 
 from math import nan
 
-from cardan._jit import call_evaluator, cut, evaluator, floats_at, integers_at, plain, tail
 from cardan.coordinates._features import update_features
 from cardan.coordinates._records import counted_angles, feature, features, workspace
 from cardan.joints import abi
 from cardan.joints.abi import ADDRESS, CONTINUOUS, FRAMES, NUMBERS, PARAMETERS, REGULAR, SOLVER, STATUS
+from cardan.kernel.jit import evaluator, plain
+from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, tail
 from cardan.system import layout
 
 SOLVE, JUDGE = plain(abi.SOLVE), plain(abi.JUDGE)

@@ -20,7 +20,6 @@ Reads g, H and V of a polish and the derivative bounds of both trees; writes bal
 
 from math import floor, inf, sqrt
 
-from cardan._jit import cut, floats_at, inner, integers_at, tail
 from cardan.geometry._nodes import bounds_of, box_of, dot, enclose, limits_of, links_of, norm, patch_of
 from cardan.geometry._polish import ball_of
 from cardan.geometry._workspace import BOUNDS_A, BOUNDS_B, CLIPPED, DX, FIXED, G, H, L, V, Y
@@ -39,6 +38,8 @@ from cardan.geometry.abi import (
     T_ROOTS,
     TREE,
 )
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import cut, floats_at, integers_at, tail
 
 SHRINK = 0.7  # of the radius of a ball that is not certified
 LEAST = 1e-3  # of the radius that is tried first: smaller balls are not sought

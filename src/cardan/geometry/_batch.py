@@ -4,8 +4,9 @@ A table has addresses: evaluator, ints, floats.  ``work`` is the address of the 
 are the parameters of one point, the size of the scratch, and the rows of that point.
 """
 
-from cardan._jit import call_evaluator, floats_at, inner, integers_at, jit, pointer, tail
 from cardan.geometry import abi
+from cardan.kernel.jit import inner, jit
+from cardan.kernel.memory import call_evaluator, floats_at, integers_at, pointer, tail
 
 QS = 4  # floats of the scratch in front: the parameters of one point (2), the size of the scratch, one spare
 OUT = 30  # floats that follow, for its rows

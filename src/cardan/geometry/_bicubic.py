@@ -3,9 +3,10 @@
 Reads a shape's table and q; writes ``out``; ``work`` has 136 floats.  See ``_quotient.py`` for the equations.
 """
 
-from cardan._jit import cut, evaluator, inner, tail
 from cardan.geometry import abi
 from cardan.geometry._quotient import divide, locate, retract
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import cut, tail
 
 WORK = 136
 

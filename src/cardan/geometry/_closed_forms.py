@@ -5,9 +5,10 @@ Reads a shape's table and q; writes ``out``; ``work`` has 8 floats.
 
 from math import cos, sin, sqrt
 
-from cardan._jit import cut, evaluator, inner
 from cardan.geometry import abi
 from cardan.geometry._quotient import retract
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import cut
 
 WORK = 8
 

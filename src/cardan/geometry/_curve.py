@@ -3,9 +3,10 @@
 Reads a shape's table and q; writes ``out``.  See ``_quotient.py`` for the equations.
 """
 
-from cardan._jit import cut, evaluator, tail
 from cardan.geometry import abi
 from cardan.geometry._quotient import HOMOGENEOUS, locate, retract
+from cardan.kernel.jit import evaluator
+from cardan.kernel.memory import cut, tail
 
 SCRATCH = 20  # floats of work besides the monomials
 

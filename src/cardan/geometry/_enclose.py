@@ -16,10 +16,11 @@ Reads a shape's table, q (centre), step (half widths); work has :func:`._workspa
 
 from math import sqrt
 
-from cardan._jit import cut, evaluator, inner, tail
 from cardan.geometry import abi
 from cardan.geometry._quotient import locate
 from cardan.geometry._workspace import MORE
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import cut, tail
 
 CUBIC = 4  # coefficients
 

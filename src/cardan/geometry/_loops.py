@@ -4,8 +4,9 @@ Number of chains; per chain CHAIN floats: lower and upper bound of u, of v, offs
 segments; then the points.
 """
 
-from cardan._jit import inner, piece, tail
 from cardan.geometry.abi import CHAIN
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import piece, tail
 
 chain_of = piece(CHAIN, 1, CHAIN)  # (loops, k)
 

@@ -18,7 +18,6 @@ bounds of the third derivatives r_ij·r_l + r_il·r_j + r_jl·r_i + r·r_ijl.
 The numbers of both nodes are in BOX of the workspace.
 """
 
-from cardan._jit import cut, evaluator, floats_at, inner, integers_at, tail
 from cardan.geometry import abi
 from cardan.geometry._nodes import dot, enclose
 from cardan.geometry._polish import difference
@@ -37,6 +36,8 @@ from cardan.geometry._workspace import (
     H,
     Y,
 )
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import cut, floats_at, integers_at, tail
 
 PIVOT = 1e-13  # of the largest entry: H_FF counts as singular
 

@@ -5,7 +5,6 @@ Reads and writes the tables of a tree (:mod:`.abi`); the workspace is that of ``
 
 from math import inf, sqrt
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, piece, pointer, tail
 from cardan.geometry._workspace import BOX, SCRATCH
 from cardan.geometry.abi import (
     BOUNDS,
@@ -44,6 +43,8 @@ from cardan.geometry.abi import (
     T_PATCHES,
     T_ROOTS,
 )
+from cardan.kernel.jit import inner, jit
+from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, piece, pointer, tail
 
 # accessors (array, k)
 node_of = piece(NODE, 0, NODE)

@@ -4,9 +4,10 @@ ints[HEADER …]: address of this evaluator, then addresses of evaluator, ints, 
 Reads a shape's table and q; writes ``out``; scratch: rows of S (30) and of c (12), then that of their evaluators.
 """
 
-from cardan._jit import call_evaluator, cut, evaluator, floats_at, integers_at, tail
 from cardan.geometry import abi
 from cardan.geometry._quotient import retract
+from cardan.kernel.jit import evaluator
+from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, tail
 
 SCRATCH = 42
 

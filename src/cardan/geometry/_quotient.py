@@ -8,8 +8,8 @@ x = (u − u₀)/h − ½ ∈ [−½, ½].  With A = w S ([Piegl1997] 4.5):
 
 from math import floor
 
-from cardan._jit import inner
 from cardan.geometry import abi
+from cardan.kernel.jit import inner
 
 HOMOGENEOUS = 4
 

@@ -12,11 +12,12 @@ that are left must hold already.  Rows and columns are scaled by lengths, so tha
 
 from math import sqrt
 
-from cardan._jit import cut, floats_at, inner, integers_at, jit, pointer, tail
 from cardan.geometry import abi
 from cardan.geometry._nodes import dot, norm
 from cardan.geometry._polish import difference, open_pose
 from cardan.geometry._workspace import FRAME, NORMAL, ROWS_A, ROWS_B
+from cardan.kernel.jit import inner, jit
+from cardan.kernel.memory import cut, floats_at, integers_at, pointer, tail
 
 ITERATIONS = 40
 CONVERGED = 1e-13

@@ -16,7 +16,6 @@ Reads a job (:mod:`.abi`) with the pose of b relative to a; writes x, options, n
 
 from math import inf, sqrt
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, piece, plain, tail
 from cardan.geometry._balls import ball_radius, in_a_ball
 from cardan.geometry._nodes import box_of, children, limits_of, links_of, move_node, moved_of, node_of, patch_of
 from cardan.geometry._polish import ball_of, open_pose, polish
@@ -78,6 +77,8 @@ from cardan.geometry.abi import (
     T_ROOTS,
     TREE,
 )
+from cardan.kernel.jit import inner, jit, plain
+from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, piece, tail
 
 POLISH_AGAIN = 0.05  # a pair this much smaller than where its line was polished last is polished
 POLISH_DEEPER = 0.25  # a pair this much smaller than any polished before is polished

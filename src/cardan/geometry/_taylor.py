@@ -10,8 +10,9 @@ The evaluator of the shape is called at the address in ints[HEADER].
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, cut, evaluator, inner, tail
 from cardan.geometry import abi
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import call_evaluator, cut, tail
 
 ORDER = abi.RETRACT - 6  # 2, as an integer that is not a literal
 

@@ -1,8 +1,9 @@
 """Surfaces of any degree.  Reads a shape's table and q; writes ``out``; ``work`` has :func:`work_size` floats."""
 
-from cardan._jit import cut, evaluator, tail
 from cardan.geometry import abi
 from cardan.geometry._quotient import HOMOGENEOUS, divide, locate, retract
+from cardan.kernel.jit import evaluator
+from cardan.kernel.memory import cut, tail
 
 
 def work_size(n, m):

@@ -4,9 +4,10 @@ BOX_STATE: returns INSIDE, CROSSING or OUTSIDE of the box q = u₀ u₁ v₀ v�
 is inside.  Reads the packed loops in ``floats`` (``_loops.py``).
 """
 
-from cardan._jit import evaluator, inner, tail
 from cardan.geometry._loops import chain_of, is_inside
 from cardan.geometry.abi import BOX_STATE, CROSSING, INSIDE, OUTSIDE
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import tail
 
 
 @inner

@@ -59,11 +59,11 @@ class Traced(Shape):
     def address(self) -> int:
         """Address of the evaluator, which is compiled at first use."""
         if not self._address:
-            from cardan import _jit
             from cardan.constraints.kernels import load_module
+            from cardan.kernel import jit
 
             namespace, _ = load_module(self._text)
-            self._address = _jit.evaluator(namespace["evaluate"])
+            self._address = jit.evaluator(namespace["evaluate"])
         return self._address
 
     def _evaluate(self, q: FloatArray, order: int, check: bool = False) -> FloatArray:

@@ -5,8 +5,9 @@ f = |S² − S¹| − clearance [m], with derivatives by differences, and the ro
 table of the pair is the address of the evaluator.
 """
 
-from cardan._jit import call_evaluator, integers_at, plain
 from cardan.joints import abi
+from cardan.kernel.jit import plain
+from cardan.kernel.memory import call_evaluator, integers_at
 
 GAP, BEND = plain(abi.SOLVE), plain(abi.RATES)
 ROLL, ROLL_BEND = plain(abi.ROLL), plain(abi.ROLL_RATES)

@@ -16,7 +16,6 @@ x of a contact: origin and orientation of the frame of a, the same of b, contact
 
 from math import nan, sqrt
 
-from cardan._jit import call_evaluator, floats_at, inner, integers_at, tail
 from cardan.joints import abi as own
 from cardan.joints._pair import RATES, SOLVE, other_normal, space
 from cardan.joints._vectors import apply, apply_back, cross, dot
@@ -43,6 +42,8 @@ from cardan.joints.abi import (
     TRIMMED,
     UNIT,
 )
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import call_evaluator, floats_at, integers_at, tail
 
 OPPOSITE = 1e-6  # the least 1 + c of which g is computed
 

@@ -6,7 +6,6 @@ the table of the pair and x: frames and contact coordinates.  Writes the coordin
 
 from math import floor, sqrt
 
-from cardan._jit import call_evaluator, floats_at, inner, integers_at, plain, tail
 from cardan.geometry import abi
 from cardan.geometry._loops import is_inside
 from cardan.joints import abi as own
@@ -37,6 +36,8 @@ from cardan.joints.abi import (
     UNIT,
     WORK,
 )
+from cardan.kernel.jit import inner, plain
+from cardan.kernel.memory import call_evaluator, floats_at, integers_at, tail
 
 SOLVED = 1e-12  # of the size: the longest step at a solution
 EXACT = 2e-14  # of the size: a smaller step is rounding; larger ones are made as long as they become shorter

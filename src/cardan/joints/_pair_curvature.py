@@ -7,10 +7,11 @@ number.  Reads the workspace of a solved pair, writes LEAST and MOST.
 
 from math import sqrt
 
-from cardan._jit import floats_at, inner, tail
 from cardan.joints import abi as own
 from cardan.joints._vectors import cross, dot
 from cardan.joints.abi import B_PART, LATEST, LEAST, MATRIX, MOST, ROWS_A, ROWS_B, SHAPE, TANGENT, UNIT
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import floats_at, tail
 
 
 @inner

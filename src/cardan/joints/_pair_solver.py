@@ -2,7 +2,6 @@
 
 from math import nan, sqrt
 
-from cardan._jit import evaluator, floats_at, inner, plain, tail
 from cardan.joints import abi as own
 from cardan.joints._pair import NONE, RATES, evaluate, newton, open_pose, solve_step, space
 from cardan.joints._pair_curvature import judge
@@ -29,6 +28,8 @@ from cardan.joints.abi import (
     STEP,
     TOP,
 )
+from cardan.kernel.jit import evaluator, inner, plain
+from cardan.kernel.memory import floats_at, tail
 
 STARTS = 8  # pairs of samples from which Newton's method is tried
 AIM = TOP + 36  # score and numbers of the pair of samples to which the bodies are led

@@ -14,7 +14,6 @@ x and c are those of :mod:`cardan.joints._contact`.  Reads and writes the worksp
 
 from math import cos, floor, sin, sqrt
 
-from cardan._jit import call_evaluator, floats_at, inner, tail
 from cardan.joints import abi as own
 from cardan.joints._contact import add_centripetal, put_row, table_of, update_axes, update_motion
 from cardan.joints._pair import SOLVE, space
@@ -42,6 +41,8 @@ from cardan.joints.abi import (
     TWIST,
     UNIT,
 )
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import call_evaluator, floats_at, tail
 
 OMEGA_B, SPARE = 3, 15  # behind TOP, of `update_motion`: ω of b, and S_ss ṡ ṡ of both shapes
 ROWS = 6

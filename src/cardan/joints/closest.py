@@ -23,7 +23,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from cardan import _jit
 from cardan.errors import ModelError
 from cardan.geometry import Distance, Mesh
 from cardan.geometry import pose_derivatives as derivatives
@@ -31,6 +30,7 @@ from cardan.geometry.shape import Shape
 from cardan.geometry.tree import Tree
 from cardan.joints import abi
 from cardan.joints.pairs import Contact, ContactStatus, is_planar
+from cardan.kernel import jit, memory
 from cardan.math import euler
 from cardan.system.attachments import Attachment, check_attached
 from cardan.system.state import FloatArray
@@ -90,9 +90,9 @@ class ClosestPair:
     def address(self) -> float:
         """Address of its table, valid in this process."""
         if self._table is None:
-            address, self._kept = _jit.evaluator_in_python(self._evaluate)
+            address, self._kept = jit.evaluator_in_python(self._evaluate)
             self._table = np.array([address], dtype=np.int64)
-            self._address = float(_jit.address_of(self._table))
+            self._address = float(memory.address_of(self._table))
         return self._address
 
     def points(self, pose: FloatArray) -> FloatArray:
@@ -206,7 +206,8 @@ class ClosestPair:
     def _roll_bend(self, a: FloatArray, b: FloatArray, rate: FloatArray) -> FloatArray:
         """t·(d/dt of u with u = 0), ṅ·Ω, without accelerations of the frames; S² and n by differences.
 
-        The gap stays as it is to first order, so that the way may be long compared with it: n has few digits there.
+        The gap stays as it is to first order, so that the way may be long compared with it: n = (S² − S¹)/g has as
+        many digits less as g is smaller than the coordinates.
         """
         omega = _angular(a, b, rate)
         A, B = (np.asarray(euler.matrix(euler.normalize(pose[3:]))) for pose in (a, b))

@@ -146,7 +146,7 @@ class Pair:
     @property
     def address(self) -> float:
         """Address of its table, valid in this process."""
-        from cardan._jit import address_of
+        from cardan.kernel.memory import address_of
 
         if self._table is None:
             starts = self.start or (None, None)
