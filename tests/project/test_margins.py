@@ -28,6 +28,7 @@ def test_near():
 def test_far():
     value = 0.1
     assert value < 1.0 and value > 0.05 and not value > 0.15
+    assert np.array([value])[np.array([value]) < 0.2].sum() < 0.5 and np.where(value < 0.2, 0.0, 1.0) < 1.0
     assert len("abc") < 4 and value == pytest.approx(0.11, abs=0.1) and value != pytest.approx(0.2)
 
 

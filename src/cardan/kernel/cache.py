@@ -43,6 +43,7 @@ try:  # private, needed only for the cache
 except ImportError:
     CompileResultCacheImpl = FunctionCache = IndexDataCacheFile = object  # then :func:`cache_of` logs a warning
 
+
 @functools.cache
 def load_compiler() -> None:
     """Load the part of Numba that asks at its import whether SciPy has BLAS, without importing SciPy for this.
@@ -325,5 +326,3 @@ def is_cached(kernel: Any) -> bool:
         return CACHE_DIRECTORY is not None and isinstance(cache, _Cache) and cache.has_entries()
     except AttributeError:
         return False
-
-
