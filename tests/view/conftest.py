@@ -1,4 +1,6 @@
-"""One browser for all tests, and one server for those of a file.  Without a browser they are skipped; with CI set they fail."""
+"""One browser for all tests, and one server for those of a file.  Without a browser they are skipped;
+with CI set they fail.
+"""
 
 from __future__ import annotations
 
