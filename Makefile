@@ -114,7 +114,7 @@ docs-test: $(STAMP)
 
 nojit-test: $(STAMP)
 	@echo "== tests with the JIT disabled"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(PARALLEL) -m nojit
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(PARALLEL) -m "nojit and not long"
 
 bench-foundation: $(STAMP)
 	@$(BIN)/python benchmarks/foundation.py
