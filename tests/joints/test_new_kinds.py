@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # files of laws, and how many of them a joint and a load have at least
 LAWS = {
     "tests/new_kinds.py": 5,
-    "tests/joints/test_joints.py": 30,
+    "tests/joints/test_joints.py": 21,
     "tests/dynamics/test_loads.py": 5,
     "tests/mechanism/test_capabilities.py": 32,
     "tests/mechanism/test_drawing.py": 1,
