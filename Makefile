@@ -161,7 +161,7 @@ long-test: $(STAMP)
 	@$(BIN)/python -m pytest -q $(PARALLEL) -m long
 
 # Folders whose tests have numerical bars; `make long` runs them with the machine code of other processors too.
-NUMERICAL := $(addprefix tests/,constraints coordinates dynamics geometry joints math solvers system/test_parameters.py)
+NUMERICAL := $(addprefix tests/,analysis constraints coordinates dynamics geometry joints math solvers system)
 
 # $(call with_processor,x86-64 level,kind of processor for OpenBLAS,what NumPy must not use): kernels, BLAS and NumPy
 # all choose code by the processor. NUMBA_CPU_FEATURES is empty, since Numba would else use those of this machine.
@@ -197,7 +197,7 @@ images: $(STAMP)
 	@$(BIN)/python docs/figures.py
 	@$(BIN)/python docs/animation.py
 	@$(BIN)/python docs/recording.py
-	@$(BIN)/python docs/gallery.py
+	@$(BIN)/python docs/contact_sheet.py
 
 # Tried with its own empty kernel cache, from a directory where only the installed package can be found.
 wheel: $(STAMP)

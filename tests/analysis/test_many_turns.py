@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan.examples import REGISTRY, lead_screw, slider_crank
+from cardan.examples import REGISTRY
 from cardan.math import euler
+from gallery import lead_screw, slider_crank
 
 Z, X = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
 FAR = 400  # turns: the rounding error of such an angle exceeds the usual tolerance

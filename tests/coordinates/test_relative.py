@@ -22,7 +22,6 @@ from cardan.constraints import primitives
 from cardan.constraints.indifference import is_indifferent
 from cardan.constraints.registry import REGISTRY, FeatureKind
 from cardan.coordinates import _tree_poses, formulations, relative, tree
-from cardan.coordinates.recursion import Recursion
 from cardan.examples.starts import random_start
 from cardan.joints import REGISTRY as KINDS
 from cardan.kernel.jit import jit
@@ -34,6 +33,7 @@ from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
 from fuzz.oracles.joints import JOINTS as ORACLES
 from mechanisms import BENCHMARKS, planar_4r, random_quaternion, rsur, unit
+from recursion import Recursion
 
 FORMS = ["relative", "relative_euler_parameters"]
 VIRTUAL = "relative_virtual_rotation"  # the comparator: a derivative along the unit sphere only

@@ -13,10 +13,10 @@ import pytest
 import cardan as cd
 from cardan.constraints import registry
 from cardan.coordinates import formulations
-from cardan.examples import rsur, stewart_distance
 from cardan.joints import REGISTRY
 from cardan.math import euler
 from fuzz.oracles.joints import JOINTS
+from gallery import rsur, stewart_distance
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 DERIVATIVE = 1e-7  # relative, of a derivative against differences
