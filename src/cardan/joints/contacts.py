@@ -24,6 +24,7 @@ from cardan.joints import abi
 from cardan.joints.closest import ClosestPair, closest_pair
 from cardan.joints.pairs import Contact, ContactStatus, Pair, check_regular, endless, is_planar
 from cardan.joints.paths import Follow
+from cardan.joints.registry import Role
 from cardan.system.attachments import Attachment, check_attached
 from cardan.system.parts import Body, CountedAngle, Direction, Feature, Frame, Point
 from cardan.system.relations import Relation
@@ -259,7 +260,7 @@ def uses(joint: Joint, face: Attachment) -> bool:
         return True
     wanted = getattr(face.shape, "geometry", None), trim_of(face)
     return any(
-        end is face.frame and (joint.kind.name == "contact" or shape.freedoms > 0) and (shape, trim) == wanted
+        end is face.frame and (joint.kind.role is Role.CONTACT or shape.freedoms > 0) and (shape, trim) == wanted
         for end, shape, trim in zip(joint.ends, pair.in_order(pair.shapes), pair.in_order(pair.trims), strict=True)
     )
 

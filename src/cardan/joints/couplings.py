@@ -15,7 +15,8 @@ from cardan.constraints.signal import Signal
 from cardan.constraints.spline import Spline
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate
-from cardan.joints.registry import Joint, coupling_kind
+from cardan.joints.registry import Joint, Role, coupling_kind
+from cardan.quantities import Angle, CoordinateOfOther, CoordinateOfTime, InSI, Length, OfCoordinate
 from cardan.system import check
 from cardan.system.formulas import plain
 from cardan.system.parts import Feature
@@ -41,7 +42,7 @@ def _nonzero(value: Any, name: str) -> Any:
 
 
 @coupling_kind("angle", "angle")
-def gear(first: Given, second: Given, *, ratio: Any, phase: Any = 0.0) -> list[Relation]:
+def gear(first: Given, second: Given, *, ratio: InSI, phase: Angle = 0.0) -> list[Relation]:
     """Two angles in proportion, angle_2 = ratio·angle_1 + phase: 1 equation.
 
     ratio: turns of the second per turn of the first, negative for external gears.  phase [rad].  Both may be functions
@@ -52,7 +53,7 @@ def gear(first: Given, second: Given, *, ratio: Any, phase: Any = 0.0) -> list[R
 
 
 @coupling_kind("angle", "displacement")
-def rack(first: Given, second: Given, *, radius: Any, offset: Any = 0.0) -> list[Relation]:
+def rack(first: Given, second: Given, *, radius: Length, offset: Length = 0.0) -> list[Relation]:
     """A pinion on a rack, displacement = radius·angle + offset: 1 equation.  radius [m], signed; offset [m].
 
     Both may be functions of time.
@@ -63,7 +64,7 @@ def rack(first: Given, second: Given, *, radius: Any, offset: Any = 0.0) -> list
 
 @coupling_kind("angle", "angle")
 def belt(
-    first: Given, second: Given, *, radius_1: Any, radius_2: Any, crossed: bool = False, phase: Any = 0.0
+    first: Given, second: Given, *, radius_1: Length, radius_2: Length, crossed: bool = False, phase: Angle = 0.0
 ) -> list[Relation]:
     """Two pulleys on a belt that does not slip, angle_2 = ± radius_1/radius_2·angle_1 + phase: 1 equation.
 
@@ -75,8 +76,8 @@ def belt(
     return [Relation(primitives.gear, (*_arguments(first), *_arguments(second)), parameters, size=max(plain(radii)))]
 
 
-@coupling_kind("", "")
-def couple(first: Given, second: Given, function: Any) -> list[Relation]:
+@coupling_kind("", "", parts=("range",))
+def couple(first: Given, second: Given, function: CoordinateOfOther) -> list[Relation]:
     """coordinate_2 = function(coordinate_1): 1 equation, for any two coordinates and any smooth function.
 
     function: of one number, with operators and cd.sin, cd.cos, …; coordinates are in metres and radians.  Or a spline:
@@ -103,8 +104,8 @@ LIMITED: Final[dict[str, Primitive]] = {
 }
 
 
-@coupling_kind("")
-def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Relation]:
+@coupling_kind("", role=Role.DRIVER)
+def drive(coordinate: Coordinate, function: CoordinateOfTime, *, own: str) -> list[Relation]:
     """coordinate = function(t): a driver.  Metres and radians; angles include whole turns.
 
     function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a constant driver; or a spline:
@@ -118,8 +119,8 @@ def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Relation]:
     return [Relation(DRIVEN[coordinate.kind], coordinate.arguments(), (signal.some_value(),), signal)]
 
 
-@coupling_kind("")
-def limit(coordinate: Coordinate, *, lower: Any = -math.inf, upper: Any = math.inf) -> list[Relation]:
+@coupling_kind("", role=Role.LIMIT)
+def limit(coordinate: Coordinate, *, lower: OfCoordinate = -math.inf, upper: OfCoordinate = math.inf) -> list[Relation]:
     """lower ≤ coordinate ≤ upper [m or rad]: an inequality that every assembly satisfies.  Either may be omitted."""
     low, high = _bound(lower, "lower"), _bound(upper, "upper")
     if math.isinf(low) and math.isinf(high):

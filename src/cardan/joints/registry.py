@@ -1,7 +1,7 @@
 """What a joint is: a bundle of primitives between two frames or points, with the coordinates it leaves free.
 
-A new joint is one function with ``@joint_kind``, which also declares its coordinates and the motion it allows.  The
-registry-wide tests then cover it; one line in ``Mechanism`` makes it a method.
+A new joint is one function with ``@joint_kind``, which also declares its coordinates and the motion it allows.
+Annotations say what its options measure (:mod:`cardan.quantities`).  Methods, files and drawings follow from it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Generic, ParamSpec
 
 import numpy as np
@@ -25,6 +26,17 @@ from cardan.system.relations import Edge, Motion, Place, Relation
 from cardan.system.state import FloatArray, State
 
 P = ParamSpec("P")
+
+
+class Role(Enum):
+    """What a constraint is for."""
+
+    JOINT = "joint"  # between features of bodies
+    COUPLING = "coupling"  # between two coordinates
+    DRIVER = "driver"  # a coordinate as a function of time
+    LIMIT = "limit"  # bounds of a coordinate
+    CONTACT = "contact"  # two faces that touch
+    RATE = "rate"  # of velocities alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +56,17 @@ class Relative:
 class JointKind(Generic[P]):
     """One kind of joint, or of constraint between coordinates: how it is built, and which coordinates it leaves free.
 
-    ``takes``: what its first arguments are: "frame", "point" (or a frame), or a kind of coordinate ("" for any).
+    ``takes``: what its first arguments are: "frame", "point" (or a frame), "face", or a kind of coordinate, "" for any;
+    none if it is made of a primitive.
     ``own``: whether the builder takes an argument ``own``: the joint's coordinates by name, or the name of a constraint
     between coordinates.
     ``motion``: what it leaves free between frames a and b, so that it can be part of a spanning tree; None: it cannot.
     ``thread``: from the options to pitch [m/rad] and offset [m], where its "angle" carries b along z_a.
+    ``parts``: of items that may be made and removed with it, the last words of their names; ``implied``: it is such.
     """
 
     name: str
+    role: Role
     build: Callable[P, Sequence[Relation]]
     coordinates: Mapping[str, Rule]
     takes: tuple[str, ...]
@@ -59,12 +74,19 @@ class JointKind(Generic[P]):
     own: bool
     motion: Motion | None = None
     thread: Callable[..., tuple[float, float]] | None = None
+    parts: tuple[str, ...] = ()
+    implied: bool = False
     ends: tuple[str, ...] = field(init=False, repr=False, compare=False)  # names of the first arguments
     label: str = field(init=False, repr=False, compare=False)  # in messages: "a revolute joint"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ends", tuple(inspect.signature(self.build).parameters)[: len(self.takes)])
         object.__setattr__(self, "label", f"{check.with_article(self.name)} joint")
+
+    @property
+    def is_between_places(self) -> bool:
+        """Whether it is a joint between two frames or points."""
+        return self.role is Role.JOINT and len(self.takes) == 2 and {*self.takes} <= {"frame", "point"}
 
     def edge(
         self,
@@ -114,24 +136,37 @@ def joint_kind(
         names = tuple(o.name for o in options if o.name != "own")
         own = len(names) < len(options)
         declared = (coordinates, takes, names, own, motion, thread)
-        kind = REGISTRY[build.__name__] = JointKind(build.__name__, build, *declared)
+        kind = REGISTRY[build.__name__] = JointKind(build.__name__, Role.JOINT, build, *declared)
         return kind
 
     return register
 
 
-def coupling_kind(*takes: str) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
+def coupling_kind(
+    *takes: str, role: Role = Role.COUPLING, parts: tuple[str, ...] = ()
+) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
     """Register a function that builds the primitives of a constraint between coordinates, of these kinds ("": any)."""
 
     def register(build: Callable[P, Sequence[Relation]]) -> JointKind[P]:
         names = tuple(inspect.signature(build).parameters)[len(takes) :]
         options = tuple(name for name in names if name != "own")
-        kind = REGISTRY[build.__name__] = JointKind(
-            build.__name__, build, {}, takes, options, len(options) < len(names)
-        )
+        own = len(options) < len(names)
+        kind = REGISTRY[build.__name__] = JointKind(build.__name__, role, build, {}, takes, options, own, parts=parts)
         return kind
 
     return register
+
+
+def method_kind(
+    name: str, role: Role, takes: tuple[str, ...] = (), *, parts: tuple[str, ...] = (), implied: bool = False
+) -> JointKind[Any]:
+    """Register a kind that a method of ``Mechanism`` builds."""
+
+    def build(*_: Any) -> list[Relation]:
+        raise AssertionError("Mechanism builds this")
+
+    made = REGISTRY[name] = JointKind(name, role, build, {}, takes, (), False, parts=parts, implied=implied)
+    return made
 
 
 @read_only("remove it, m.remove({name!r}), and add it again")

@@ -28,6 +28,7 @@ def test_near():
 def test_far():
     value = 0.1
     assert value < 1.0 and value > 0.05 and not value > 0.15
+    assert np.array([value])[np.array([value]) < 0.2].sum() < 0.5 and np.where(value < 0.2, 0.0, 1.0) < 1.0
     assert len("abc") < 4 and value == pytest.approx(0.11, abs=0.1) and value != pytest.approx(0.2)
 
 
@@ -44,7 +45,7 @@ NEAR = {9: 1.5, 10: 1.8, 11: 2.0, 12: 1.1, 13: 1.25, 14: 1.2}  # lines, and the 
 def test_bars_within_a_factor_of_3_are_listed_by_line(tmp_path, options):
     (tmp_path / "test_them.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "margins", "-p", "no:cacheprovider", *options, "."]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     for more in ((), ("--margins", "margins.txt"), ()):  # before and after, modules are compiled without the calls
         done = subprocess.run(
             [*command, *more], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
