@@ -18,8 +18,8 @@ lifetime of the arrays that a table refers to, and its description in the docume
 A field that is not declared is an error when the kernel is compiled, and an AttributeError without the JIT.
 
 A field of open size, ``blocks: Int[...]``, is the last one: as many numbers follow as the record says elsewhere.
-``records: Hand[...]`` is the first of several records that follow.  ``after(record, count)`` is the record behind these.  ``local(Hand)`` is a record of zeros on the stack of a kernel, for
-the state of a loop.
+``records: Hand[...]`` is the first of several records that follow.  ``after(record, count)`` is the record behind
+these.  ``local(Hand)`` is a record of zeros on the stack of a kernel, for the state of a loop.
 
 A workspace names the pieces of one array of floats::
 
@@ -224,8 +224,8 @@ class TableMeta(type):
     @property
     def addresses(cls) -> dict[str, int]:
         """Fields that hold addresses, valid in one process only, and their offsets."""
-        kinds = [(name, field.kind, field.first) for name, field in cls.fields.items()]
-        return {name: at for name, kind, at in kinds if kind.refers is not None and kind.count is None and not kind.within}
+        own = [field for field in cls.fields.values() if field.kind.count is None and not field.kind.within]
+        return {field.name: field.first for field in own if field.kind.refers is not None}
 
 
 class Table(metaclass=TableMeta):
