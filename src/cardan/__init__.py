@@ -56,6 +56,8 @@ from importlib import import_module
 from math import pi
 from typing import TYPE_CHECKING, Any
 
+from cardan import checkout
+
 if TYPE_CHECKING:
     from cardan import cad, geometry, shapes
     from cardan.analysis.batch_result import BatchResult
@@ -171,6 +173,7 @@ def __dir__() -> list[str]:
 
 
 logging.getLogger("cardan").addHandler(logging.NullHandler())
+checkout.make_kernels()
 
 __all__ = [
     "AssemblyOptions",

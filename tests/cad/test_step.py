@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cad import steps
 from cardan.cad import step
 from cardan.cli import main
+from later import Later
 
-HERE = steps.HERE
+steps = Later("tests.cad.steps")
+
+HERE = ((0, 0, 0), (1, 0, 0, 0))
 
 
 def four_bar(ground=100.0, crank=30.0, coupler=90.0, rocker=70.0):

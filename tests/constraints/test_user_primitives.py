@@ -15,7 +15,6 @@ from itertools import pairwise
 import mpmath
 import numpy as np
 import pytest
-import sympy
 
 import cardan as cd
 from cardan.constraints import by_hand, kernels
@@ -26,8 +25,11 @@ from cardan.coordinates import formulations
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import JIT_DISABLED, call_evaluator, call_primitive
 from cardan.solvers import abi
+from later import Later
 from mechanisms import random_quaternion
 from timing import slowness
+
+sympy = Later("sympy")
 
 FORMULATIONS = ("manifold", "euler_parameters")  # their curves of constant velocity are simple
 WIDTHS = {name: kind.width for name, kind in formulations.REGISTRY.items()}

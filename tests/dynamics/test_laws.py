@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from fuzz.case import build
-from fuzz.sketch import Sketch, close, grow
 
 import cardan as cd
 from cardan import examples
 from cardan.coordinates import formulations
 from cardan.dynamics import quaternion_form
+from fuzz.case import build
+from fuzz.sketch import Sketch, close, grow
 from mechanisms import matrix, planar_4r, product, random_rotation, rsur, stewart_ups
 
 X, Y, Z = np.eye(3)

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fuzz import files as fuzz
 from scipy.interpolate import CubicSpline, PchipInterpolator, make_interp_spline
 
 import cardan as cd
@@ -28,7 +27,8 @@ from cardan.files import reader, schema, spec, text, units, writer
 from cardan.joints import REGISTRY as JOINTS
 from cardan.joints.rate_rows import REGISTRY as RATES
 from cardan.system import atomic
-from test_capabilities import CAPABILITIES, base
+from fuzz import files as fuzz
+from tests.mechanism.test_capabilities import CAPABILITIES, base
 from timing import slowness
 
 ROOT = Path(__file__).resolve().parents[2]

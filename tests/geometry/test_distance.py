@@ -156,6 +156,23 @@ def test_pairs_do_not_depend_on_the_unit(scale):
     assert gap / scale == pytest.approx(-0.05, abs=1e-12)
 
 
+@pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-5])
+def test_the_direction_of_a_small_gap_has_the_digits_that_the_points_allow(gap):
+    """(S² − S¹)/g is the common normal of two ellipsoids, within rounding of the points over the gap."""
+    rng = np.random.default_rng(3)
+    axes = np.array([[1.0, 0.8, 0.9], [0.7, 1.1, 0.6]])
+    distance = g.Distance(*(g.ellipsoid(*row) for row in axes))
+    for _ in range(100):
+        p = euler.normalize(rng.normal(size=4))
+        R = np.asarray(euler.matrix(p))
+        n = rng.normal(size=3)
+        n /= np.linalg.norm(n)
+        ends = [row**2 * m / np.linalg.norm(row * m) for row, m in zip(axes, (n, -R.T @ n), strict=True)]
+        pair = distance.closest(np.concatenate([ends[0] + gap * n - R @ ends[1], p]))
+        found = (pair.points[1] - pair.points[0]) / pair.distance
+        assert np.abs(found - n).max() < 1e-11 + 1e-14 / gap
+
+
 def test_surfaces_that_cross_have_no_distance():
     """Case 1414 of the thousand poses ended at 2e-9 while its Hessian became singular."""
     rng = np.random.default_rng(7)

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import cardan as cd
+from cardan import examples
 from fuzz import judge
 from fuzz.case import Case, build
 from fuzz.generate import generate
 from fuzz.parameters import with_values
-
-import cardan as cd
-from cardan import examples
 
 SEED = 11
 CASES = 150

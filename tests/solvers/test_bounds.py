@@ -19,8 +19,8 @@ from cardan.examples import REGISTRY, random_start
 from cardan.kernel.memory import JIT_DISABLED
 from cardan.solvers import linear, methods
 from cardan.solvers.problem import Budget, Linear, Problem
-from cardan.study import descent, liu2013, parallel
 from cardan.system.state import Pose
+from papers import descent, liu2013, parallel
 
 SMALL = ("rsur", "planar_4r", "stewart_distance", "lead_screw", "planetary_gear", "folding_table")
 GUARD = 64  # elements on either side

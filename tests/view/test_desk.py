@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,13 @@ from cardan.cad.draft import Draft
 from cardan.view.bench import Bench, without_drivers
 from cardan.view.server import Server
 from chromium import Browser, Tab, wait_until
+from later import Later
 from pointer import SHOTS, drag, drawn, line, settle
 
-pytest.importorskip("OCP")
+if find_spec("OCP") is None:
+    pytest.skip("no OCP", allow_module_level=True)
 
-from cad import steps
+steps = Later("tests.cad.steps")
 
 CLOSED = 1e-9  # of the extent
 GREY, ORANGE = (0.6, 0.65, 0.7), (0.9, 0.6, 0.2)

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from cardan.analysis.result import AssemblyResult
+from cardan.cli import figures
 from cardan.cli.output import print_json, table
 from cardan.diagnosis.freedom import Diagnosis
 from cardan.errors import ModelError
 from cardan.examples import CAD, GALLERY, Example, ExampleError, find, installed
 from cardan.files import spec, writer
-from cardan.study import figures
 from cardan.system import atomic, check
 
 EXAMPLES = """  cardan examples

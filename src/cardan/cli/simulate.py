@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cardan.analysis.simulation import Simulation, SimulationStatus
+from cardan.cli import figures
 from cardan.cli.output import over_time, print_json
 from cardan.cli.progress import Bar
 from cardan.cli.target import (
@@ -23,7 +24,6 @@ from cardan.cli.target import (
 )
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
-from cardan.study import figures
 
 EXAMPLES = """  cardan simulate bricard --duration 2 --free
   cardan simulate robot.cardan.toml --csv run.csv --plot run.png

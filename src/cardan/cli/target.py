@@ -153,7 +153,7 @@ def add_save(parser: argparse.ArgumentParser) -> None:
 
 def check_output(path: str | None) -> Path | None:
     """A writable path of a model file."""
-    from cardan.study import figures
+    from cardan.cli import figures
 
     return None if path is None else figures.check_file(path, spec.SUFFIXES)
 
@@ -171,7 +171,7 @@ def save_reached(mechanism: Mechanism, state: State, path: Path) -> None:
 def write_rows(path: Path, titled: dict[str, Any]) -> None:
     """Columns under their titles as CSV."""
     from cardan.analysis import output
-    from cardan.study import figures
+    from cardan.cli import figures
 
     with figures.writing(path):
         output.write_csv(path, titled)

@@ -16,7 +16,9 @@ from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, pi
 NEWTON = 40  # iterations of one polish
 STEP_TOLERANCE = 1e-12  # |g|/(|S_u| D): the angle between r and the normal
 RESIDUE = 3e-16  # of the coordinates: |g|/|S_u| that is rounding of r; it matters at small gaps
-ROUNDING = 1e-14  # of f: an increase that is rounding, if a step of Newton's method is nearly over
+# Of f: an increase that is rounding, if a step of Newton's method is nearly over.  At small gaps rounding of r is more:
+# of both values of f it is at the most 4 |r| RESIDUE of the coordinates.
+ROUNDING = 1e-14
 NEAR = 1e-8  # of f: the predicted decrease of such a step
 TINY = 1e-15  # of the size of the step: nothing is left to improve
 # Of |S_u|²: the first shift of a Hessian that is not positive definite.  Where shapes cross, H is singular as r → 0; a
@@ -158,19 +160,20 @@ def polish(patches, limits, x, T, balls, count, numbers, reach, near, work):
     for i in range(4):
         y[i] = x[i]
     best = rest = predicted = inf
-    damping = size = 0.0
+    damping = size = noise = 0.0
     used = 0
     last = known = False
     while True:
         used += 1
         f = difference(patches, y, T, work)
-        if last | (f < best) | ((f <= best * (1.0 + ROUNDING)) & (predicted <= NEAR * best)):
+        if last | (f < best) | ((f <= best + noise) & (predicted <= NEAR * best)):
             best = f
             damping *= 0.1
             for i in range(4):
                 x[i] = y[i]
             rest = quadratic(patches, limits, x, work)
             size = norm(tail(work, ROWS_A)) + norm(tail(work, ROWS_B))
+            noise = max(ROUNDING * f, 4.0 * RESIDUE * size * sqrt(2.0 * f))
             if last | (rest <= max(STEP_TOLERANCE * sqrt(2.0 * f), RESIDUE * size)):
                 break
             known = is_known(balls, count, numbers, reach, max(near, SAME * sqrt(2.0 * f)), x)

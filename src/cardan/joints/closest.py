@@ -206,7 +206,8 @@ class ClosestPair:
     def _roll_bend(self, a: FloatArray, b: FloatArray, rate: FloatArray) -> FloatArray:
         """t·(d/dt of u with u = 0), ṅ·Ω, without accelerations of the frames; S² and n by differences.
 
-        The gap stays as it is to first order, so that the way may be long compared with it: n has few digits there.
+        The gap stays as it is to first order, so that the way may be long compared with it: n = (S² − S¹)/g has as
+        many digits less as g is smaller than the coordinates.
         """
         omega = _angular(a, b, rate)
         A, B = (np.asarray(euler.matrix(euler.normalize(pose[3:]))) for pose in (a, b))

@@ -3,7 +3,7 @@
 Cached machine code is executed.  Therefore only the user can write to the directory (mode 0700, owner checked), and
 every file has a checksum.  A file that cannot be read is ignored, and the kernel is compiled again.  Everything runs
 without a cache if there is no such directory, or if the private parts of Numba that the cache needs are missing.
-docs/kernels.md lists these parts, and tests/test_numba_parts.py tests them.
+docs/kernels.md lists these parts, and tests/kernel/test_numba_parts.py tests them.
 
 Numba's own key covers only the file of a function, so after an edit in an imported file it would load outdated code.
 Here the directory of a kernel is named after its module and :func:`digest`: what the module and all modules that it
@@ -266,7 +266,8 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             folder = f"others-{SOURCES.digest(None)}"
             at = os.stat(path)
             stamp = at.st_mtime_ns, at.st_size
-            name = f"{hashlib.sha256(path.encode()).hexdigest()[:16]}.{function.__code__.co_firstlineno}.{name}"
+            place = f"{path}:{function.__code__.co_firstlineno}"
+            name = f"{Path(path).stem}.{hashlib.sha256(place.encode()).hexdigest()[:16]}.{name}"
         self._name = repr(function)
         self._py_func = function
         self._impl = _Reduction(root / folder)

@@ -23,6 +23,7 @@ import numba
 import numpy as np
 from numba import types
 
+import cardan.kernel.fields  # noqa: F401  # kernels know tables by this
 from cardan.kernel.cache import cache_of, give_up_cache, load_compiler
 from cardan.kernel.memory import (
     EVALUATOR_SIGNATURE,
