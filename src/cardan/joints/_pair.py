@@ -6,8 +6,8 @@ the table of the pair and x: frames and contact coordinates.  Writes the coordin
 
 from math import floor, sqrt
 
-from cardan.geometry import abi
 from cardan.geometry._loops import is_inside
+from cardan.geometry.tables import RETRACT, Limit
 from cardan.joints import tables
 from cardan.joints._vectors import apply, apply_back, cross, dot, rotation
 from cardan.joints.tables import (
@@ -36,7 +36,7 @@ NEARBY = 1e-6  # of the size: after a shorter step it does not
 SEAM = 1e-9  # of the period: a nearer place is at the seam; chords of loops are less exact
 NONE = 1e300
 
-SECOND, RETRACT = plain(2), abi.RETRACT
+SECOND = plain(2)
 SOLVE, RATES = plain(tables.SOLVE), plain(tables.RATES)
 
 
@@ -209,12 +209,12 @@ def hold(table, x, w):
         shape = PairShape(table.shapes, k)
         if shape.width == shape.freedoms:
             q = tail(x, PARAMETERS + (PairShape(table.shapes).width if k == 1 else 0))
-            limits = shape.floats
             for p in range(shape.freedoms):
                 move = w.step[at + p]
-                low = q[p] <= limits[3 * p] and move < 0.0
-                high = q[p] >= limits[3 * p + 1] and move > 0.0
-                if limits[3 * p + 2] == 0.0 and (low or high) and w.held[at + p] == 0.0:
+                limit = Limit(shape.floats, p)
+                low = q[p] <= limit.lower and move < 0.0
+                high = q[p] >= limit.upper and move > 0.0
+                if limit.period == 0.0 and (low or high) and w.held[at + p] == 0.0:
                     w.held[at + p] = 1.0
                     changed = True
         at += shape.freedoms
@@ -285,15 +285,15 @@ def is_trimmed(table, x):
         shape = PairShape(table.shapes, k)
         if shape.is_trimmed != 0:
             q = tail(x, PARAMETERS + (PairShape(table.shapes).width if k == 1 else 0))
-            limits = shape.floats
+            limit_u, limit_v = Limit(shape.floats, 0), Limit(shape.floats, 1)
             loops = shape.loops
-            u = within_period(q[0], limits[abi.LOWER_U], limits[abi.PERIOD_U])
-            v = within_period(q[1], limits[abi.LOWER_V], limits[abi.PERIOD_V])
+            u = within_period(q[0], limit_u.lower, limit_u.period)
+            v = within_period(q[1], limit_v.lower, limit_v.period)
             outside = True
             for i in range(3):
                 for j in range(3):
-                    a = beside_seam(u, limits[abi.LOWER_U], limits[abi.PERIOD_U], i)
-                    b = beside_seam(v, limits[abi.LOWER_V], limits[abi.PERIOD_V], j)
+                    a = beside_seam(u, limit_u.lower, limit_u.period, i)
+                    b = beside_seam(v, limit_v.lower, limit_v.period, j)
                     if outside and (i == 0 or a != u) and (j == 0 or b != v):
                         outside = not is_inside(loops, a, b)
             if outside:

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.geometry import abi as shape_abi
 from cardan.geometry.shape import Shape, Trimmed
+from cardan.geometry.tables import Limit
 from cardan.joints import tables
 from cardan.joints.paths import Path
 from cardan.joints.tables import PARAMETERS, PairNumbers, PairShape, PairTable, PairWork, Sample
@@ -127,7 +127,7 @@ class Pair:
         self.crossed, self.start, self.trims, self.path, self.continuous = crossed, start, trims, path, continuous
         self._table: Any = None
         self._followed: Pair | None = None
-        self.work = PairWork.size + max(int(shape.ints[shape_abi.WORK]) for shape in self.shapes)
+        self.work = PairWork.size + max(shape.work for shape in self.shapes)
 
     @cached_property
     def closed(self) -> tuple[Shape, Shape]:
@@ -360,7 +360,7 @@ def closed(shape: Shape) -> Shape:
     floats = shape.floats.copy()
     for i, ((low, high), period) in enumerate(zip(shape.bounds, shape.periods, strict=True)):
         if not period and _joins(shape, i):
-            floats[3 * i + shape_abi.PERIOD_U] = high - low
+            Limit(floats, i).period = high - low
     return shape if np.array_equal(floats, shape.floats) else shape.with_table(floats)
 
 
