@@ -71,6 +71,6 @@ def without_drivers(mechanism: Mechanism) -> Mechanism:
     """A copy of the mechanism without its drivers."""
     copy = mechanism.copy()
     for name, joint in mechanism.joints.items():
-        if joint.kind.name == "drive":
+        if joint.kind.role is Role.DRIVER:
             copy.remove(name)
     return copy

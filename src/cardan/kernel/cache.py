@@ -105,7 +105,7 @@ class Sources:
             tree = ast.parse(path.read_bytes())
             imports = sorted({name for node in ast.walk(tree) for name in self._imported(node)} - {module})
             for node in ast.walk(tree):
-                body = getattr(node, "body", None)
+                body: Any = getattr(node, "body", None)
                 is_text = isinstance(body, list) and body and isinstance(body[0], ast.Expr)
                 if is_text and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
                     body[0].value.value = ""
