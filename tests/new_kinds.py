@@ -1,11 +1,12 @@
-"""A joint and a load that the library does not have, each added in two places; as a plugin of pytest, before all else.
+"""A joint, a load and a shape that the library does not have, each added in two places; a plugin of pytest.
 
-``test_new_kinds.py`` runs the laws of all kinds with them: ``pytest -p tests.new_kinds -k "slot or damper" …``.
+``test_new_kinds.py`` runs the laws of all kinds with them: ``pytest -p tests.new_kinds -k "slot or damper or cone" …``.
 """
 
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +17,10 @@ from cardan.joints import REGISTRY
 from cardan.joints.coordinates import about_z, along_x, coordinate
 from cardan.joints.lower_pairs import axes_aligned
 from cardan.joints.registry import joint_kind
-from cardan.quantities import InSI
+from cardan.quantities import InSI, Length
+from cardan.shapes.shape import MAKERS, SEGMENTS, Properties, Shape, in_files, maker
+from cardan.shapes.solids import lathe
+from cardan.system import check
 from cardan.system.parts import Frame
 from cardan.system.relations import Relation
 from fuzz.geometry import Z, rotation
@@ -36,6 +40,28 @@ if "slot" not in REGISTRY:  # the first place: the function with its decorator
     def damper(a: object, b: object, *, damping: InSI) -> Action:
         """A damper between two points: −damping·ẋ, where x is their distance."""
         return loads._linear(coordinate(a, b, "distance"), damping=float(damping))  # type: ignore[arg-type]
+
+    @in_files
+    @dataclass(frozen=True, slots=True)
+    class Cone(Shape):
+        """Radius r, height h [m] along z, its base on z = 0: V = π r² h/3, J_zz = 3/10 V r²."""
+
+        radius: Length
+        height: Length
+
+        def properties(self):
+            r, h = self.radius, self.height
+            volume = np.pi * r * r * h / 3
+            across = 3 / 80 * volume * (4 * r * r + h * h)
+            return Properties(volume, np.array([0, 0, h / 4]), np.diag([across, across, 0.3 * volume * r * r]))
+
+        def triangles(self, segments=SEGMENTS):
+            return lathe(np.array([(0.0, 0.0), (self.radius, 0.0), (0.0, self.height)]), segments)
+
+    @maker
+    def cone(radius, height):
+        """A cone along z with its base on z = 0; radius, height [m]."""
+        return Cone(check.positive(radius, "the radius of a cone"), check.positive(height, "the height of a cone"))
 
 
 def slot_pose(rng):
@@ -57,6 +83,13 @@ from fuzz.oracles.loads import LOADS, along_line  # noqa: E402  (it imports Mech
 from fuzz.oracles.loads import Row as LoadRow  # noqa: E402
 
 LOADS["damper"] = LoadRow((damper_between_points,))
+
+from fuzz.oracles.shapes import SHAPES  # noqa: E402
+from fuzz.oracles.shapes import Row as ShapeRow  # noqa: E402
+
+SOLID = np.pi / 3  # volume of a cone of radius and height 1 m
+UNIT_CONE = (MAKERS["cone"](1, 1), SOLID, [0, 0, 0.25], [SOLID * 3 / 16, SOLID * 3 / 16, SOLID * 0.3])
+SHAPES["cone"] = ShapeRow({"cone": MAKERS["cone"](0.3, 0.8)}, [UNIT_CONE])
 
 import cardan as cd  # noqa: E402
 from cardan.files import schema, writer  # noqa: E402
@@ -97,6 +130,9 @@ def test_slot_and_damper_are_in_files_and_their_schema(tmp_path):
     kinds = {one["properties"]["kind"]["const"]: one for one in _branches(schema.schema())}
     assert kinds["slot"]["required"] == ["kind", "a", "b"] and "pin" in kinds["slot"]["description"]
     assert kinds["damper"]["required"] == ["kind", "a", "b", "damping"]
+    solids = schema.schema()["properties"]["bodies"]["additionalProperties"]["properties"]["shapes"]["items"]["anyOf"]
+    (cone,) = [one for one in solids if one["properties"].get("kind") == {"const": "cone"}]
+    assert list(cone["properties"])[:3] == ["kind", "radius", "height"]
 
 
 def _branches(made):
@@ -111,7 +147,7 @@ def test_slot_is_drawn_as_a_rail_along_x():
     assert all(part.meshes for part in drawn.parts)
 
 
-def test_slot_and_damper_are_in_types_and_documents():
+def test_slot_damper_and_cone_are_in_types_and_documents():
     from docs import generate
 
     stub = generate.stub()
@@ -120,6 +156,10 @@ def test_slot_and_damper_are_in_types_and_documents():
     row = "| `slot` | frame a, frame b | 4 | 2: `displacement`, `angle` | a pin b in a straight slot of a along x |"
     assert row in generate.document("docs/vocabulary.md")
     assert "| `damper` | point a, point b, *, damping | a damper between two points: " in generate.load_table()
+    assert "| `cone` | radius, height | a cone along z with its base on z = 0; radius, height [m] |" in (
+        generate.shape_table()
+    )
+    assert "import cone as cone" in generate.shapes_stub()
     assert f"{len(JOINTS)} kinds of joints" in generate.readme()
 
 

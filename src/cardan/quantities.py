@@ -6,6 +6,7 @@ An annotation says it: ``pitch: Length``, ``rest: OfCoordinate``, ``f: FunctionO
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
@@ -14,12 +15,14 @@ class Quantity(NamedTuple):
     """``unit``: "length" or "angle", in the units of a file; "coordinate": one of them, as the coordinate is that the
     item is on; "": in SI, or a pure number.
 
-    ``variables``: of an expression, if it may be a function.  ``splined``: whether it may be a spline.
+    ``variables``: of an expression, if it may be a function.  ``splined``: whether it may be a spline.  ``form``: of a
+    value of a shape, see :mod:`cardan.shapes.shape`.
     """
 
     unit: str
     variables: tuple[str, ...] = ()
     splined: bool = False
+    form: str = ""
 
 
 Length = Annotated[Any, Quantity("length")]
@@ -33,9 +36,9 @@ CoordinateOfOther = Annotated[Any, Quantity("coordinate", ("q",), splined=True)]
 
 
 def annotated(function: Callable[..., Any], parameter: inspect.Parameter) -> Quantity | None:
-    """The quantity that an argument of a function is annotated with."""
+    """The quantity that an argument of a function or class is annotated with."""
     hint = parameter.annotation
     if isinstance(hint, str):
-        hint = eval(hint, getattr(function, "__globals__", {}))
+        hint = eval(hint, vars(sys.modules[function.__module__]))
     found = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Quantity)]
     return found[0] if found else None

@@ -8,7 +8,7 @@ import pytest
 from cardan.kernel.fields import after, local
 from cardan.kernel.jit import inner, jit
 from cardan.kernel.memory import JIT_DISABLED, pointer
-from cardan.kernel.table import Address, Float, Int, Piece, Ref, Table, Workspace, describe
+from cardan.kernel.table import Address, Float, Int, Piece, Ref, Table, Within, Workspace, describe
 
 pytestmark = pytest.mark.nojit
 
@@ -35,6 +35,14 @@ class Longer(Sample):
 class Chain(Table):
     length: Int
     blocks: Int[...]
+
+
+class Head(Table):
+    count: Int
+    weights: Within[Float]
+    numbers: Within[Int]
+    second: Within[Chain]
+    chains: Chain[...]
 
 
 class Work(Workspace):
@@ -68,6 +76,19 @@ def add_up(memory, count):
             total += chain.blocks[i]
         chain = after(chain, chain.length)
     return total
+
+
+@inner
+def first_word(ints, floats):
+    return ints[0] + floats[9]
+
+
+@jit
+def read_head(memory):
+    head = Head(pointer(memory))
+    chain = head.chains
+    total = chain.blocks[0] + 10 * after(chain, chain.length).blocks[0] + 100 * head.second.blocks[0]
+    return total + head.weights[1] + head.numbers[0] + first_word(head.as_ints, head.as_floats)
 
 
 @jit
@@ -115,6 +136,15 @@ def test_the_bytes_are_those_of_the_structured_type():
 
 def test_records_of_open_size_follow_each_other():
     assert add_up(np.array([2, 10, 20, 0, 3, 1, 2, 3]), 3) == 36
+
+
+def test_parts_of_a_table_are_found_by_their_offsets():
+    head = Head.new(count=3, weights=8, numbers=10, second=6, open=7)
+    head.as_ints[4:8] = 1, 7, 1, 8
+    head.weights[:2], head.numbers[:1] = (0.25, 0.5), 2000
+    assert head.chains.length == 1 and head.second.blocks[0] == 8 and head.numbers[0] == 2000
+    assert read_head(head.as_ints) == 7 + 80 + 800 + 0.5 + 2000 + 3 + 0.5
+    assert Head.addresses == {}
 
 
 def test_a_record_on_the_stack_begins_with_zeros():
@@ -197,6 +227,8 @@ def test_wrong_declarations_are_refused():
         type(Table)("Bad", (Table,), {"__module__": __name__, "__annotations__": {"a": Int[...], "b": Int}})
     with pytest.raises(TypeError, match="must be Int, Float"):
         type(Table)("Bad", (Table,), {"__module__": __name__, "__annotations__": {"a": int}})
+    with pytest.raises(TypeError, match="number of records must be open"):
+        Item[3]
     with pytest.raises(TypeError, match="another attribute 'kind'"):
         type(Table)("Bad", (Sample,), {"__module__": __name__, "__annotations__": {"kind": Int}})
 

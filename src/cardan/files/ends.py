@@ -98,7 +98,7 @@ class Ends(Values):
                 valid = "true or false" if option.sort == "flag" else "a string"
                 raise ModelError(f"{option.name} is {short(value)}; it must be {valid}")
             return value
-        unit, variables, splined = option.quantity
+        unit, variables, splined, _ = option.quantity
         if unit == "coordinate":
             unit = "length" if not on else quantity_of(on[0])
         if option.sort == "number":

@@ -12,32 +12,10 @@ from cardan.joints.rate_rows import constrain_rates, knife_edge, rolling
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, Role, coupling_kind, joint_kind
 
 __all__ = [
-    "DRIVEN",
-    "REGISTRY",
-    "Coordinate",
-    "Joint",
-    "JointKind",
-    "Relative",
-    "Role",
-    "coincident",
-    "constrain",
-    "constrain_rates",
-    "contact",
-    "coordinate",
-    "couple",
-    "coupling_kind",
-    "distance",
-    "drive",
-    "fixed",
-    "held",
-    "joint_kind",
-    "knife_edge",
-    "limit",
-    "path",
-    "point_on_curve",
-    "point_on_surface",
-    "rolling",
-]
+    "DRIVEN", "REGISTRY", "Coordinate", "Joint", "JointKind", "Relative", "Role", "coincident", "coordinate", "held",
+    "constrain", "constrain_rates", "contact", "couple", "coupling_kind", "distance", "drive", "fixed", "joint_kind",
+    "knife_edge", "limit", "path", "point_on_curve", "point_on_surface", "rolling",
+]  # fmt: skip
 
 globals().update(REGISTRY)
 __all__ += [name for name in REGISTRY if name not in __all__]

@@ -20,7 +20,7 @@ from cardan.errors import ModelError
 from cardan.geometry.analytic import Analytic
 from cardan.geometry.analytic import Point as PointShape
 from cardan.geometry.shape import Shape, Trimmed
-from cardan.joints import abi
+from cardan.joints import tables
 from cardan.joints.closest import ClosestPair, closest_pair
 from cardan.joints.pairs import Contact, ContactStatus, Pair, check_regular, endless, is_planar
 from cardan.joints.paths import Follow
@@ -149,7 +149,7 @@ def pair_of(what: str, faces: tuple[Attachment, Attachment], side: str, mode: st
         )
     if side == "inside":
         _check_fits(what, a, b)
-    if endless(b) != abi.BOUNDED:
+    if endless(b) != tables.BOUNDED:
         raise ModelError(f"{what} was given {names}, which have no end; give one of them a size")
     if mode != "slide" and b.freedoms == 0:
         raise ModelError(f"{what} was given {names} with mode={mode!r}; a point does not roll: use mode='slide'")
@@ -218,7 +218,7 @@ def _start(what: str, start: Any, shapes: Sequence[Shape]) -> list[tuple[float, 
 
 
 def _rank(shape: Shape) -> tuple[int, int]:
-    return shape.freedoms, int(endless(shape) != abi.BOUNDED)
+    return shape.freedoms, int(endless(shape) != tables.BOUNDED)
 
 
 def _told(shape: Shape) -> str:

@@ -105,33 +105,36 @@ LIMITED: Final[dict[str, Primitive]] = {
 
 
 @coupling_kind("", role=Role.DRIVER)
-def drive(coordinate: Coordinate, function: CoordinateOfTime, *, own: str) -> list[Relation]:
-    """coordinate = function(t): a driver.  Metres and radians; angles include whole turns.
+def drive(coordinate: Given, function: CoordinateOfTime, *, own: str) -> list[Relation]:
+    """Make a coordinate follow a function of time [s]: ``m.drive("motor", hinge, lambda t: 2 * cd.pi * t)``.
 
-    function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a constant driver; or a spline:
-    cd.spline(times, values), a SciPy spline, or a table (times, values).
+    coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
+    function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a constant number; or
+    a spline: cd.spline(times, values), a SciPy spline, or a table (times, values).
     It is called with t as a jet, so that rate and acceleration are computed together with the value.  It need only be
     defined at the times that are used.
     """
     if not callable(function):
         function = check.number(function, "the value, if not a function of time,")
     signal = Signal(own, function)
-    return [Relation(DRIVEN[coordinate.kind], coordinate.arguments(), (signal.some_value(),), signal)]
+    on = _resolved(coordinate)
+    return [Relation(DRIVEN[on.kind], on.arguments(), (signal.some_value(),), signal)]
 
 
 @coupling_kind("", role=Role.LIMIT)
-def limit(coordinate: Coordinate, *, lower: OfCoordinate = -math.inf, upper: OfCoordinate = math.inf) -> list[Relation]:
-    """lower ≤ coordinate ≤ upper [m or rad]: an inequality that every assembly satisfies.  Either may be omitted."""
+def limit(coordinate: Given, *, lower: OfCoordinate = -math.inf, upper: OfCoordinate = math.inf) -> list[Relation]:
+    """Keep a coordinate within bounds, in metres or radians; either bound may be omitted."""
     low, high = _bound(lower, "lower"), _bound(upper, "upper")
     if math.isinf(low) and math.isinf(high):
         raise ModelError("neither lower nor upper is given; give one of them, or both")
     if low > high:
         raise ModelError(f"lower is {low} and upper is {high}; lower must not be above upper")
-    if coordinate.kind == "distance" and high < 0.0:
+    on = _resolved(coordinate)
+    if on.kind == "distance" and high < 0.0:
         raise ModelError(f"upper is {high} m; a distance is never negative")
-    if coordinate.kind == "inclination" and (high < 0.0 or low > math.pi):
+    if on.kind == "inclination" and (high < 0.0 or low > math.pi):
         raise ModelError(f"the limits are {low} and {high} rad; the angle between two axes lies in [0, π]")
-    return [Relation(LIMITED[coordinate.kind], coordinate.arguments(), (low, high))]
+    return [Relation(LIMITED[on.kind], on.arguments(), (low, high))]
 
 
 def held(joint: Joint) -> Bundle:

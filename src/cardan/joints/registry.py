@@ -70,17 +70,20 @@ class JointKind(Generic[P]):
     build: Callable[P, Sequence[Relation]]
     coordinates: Mapping[str, Rule]
     takes: tuple[str, ...]
-    options: tuple[str, ...]  # names of the arguments behind the first ones
-    own: bool
     motion: Motion | None = None
     thread: Callable[..., tuple[float, float]] | None = None
     parts: tuple[str, ...] = ()
     implied: bool = False
     ends: tuple[str, ...] = field(init=False, repr=False, compare=False)  # names of the first arguments
+    options: tuple[str, ...] = field(init=False, repr=False, compare=False)  # names of the others
+    own: bool = field(init=False, repr=False, compare=False)
     label: str = field(init=False, repr=False, compare=False)  # in messages: "a revolute joint"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ends", tuple(inspect.signature(self.build).parameters)[: len(self.takes)])
+        names = tuple(inspect.signature(self.build).parameters)
+        object.__setattr__(self, "ends", names[: len(self.takes)])
+        object.__setattr__(self, "options", tuple([name for name in names[len(self.takes) :] if name != "own"]))
+        object.__setattr__(self, "own", "own" in names)
         object.__setattr__(self, "label", f"{check.with_article(self.name)} joint")
 
     @property
@@ -121,6 +124,11 @@ def find_kind(name: str) -> JointKind[Any]:
     return REGISTRY[name]
 
 
+def _registered(kind: JointKind[P]) -> JointKind[P]:
+    REGISTRY[kind.name] = kind
+    return kind
+
+
 def joint_kind(
     *, motion: Motion | None = None, thread: Callable[..., tuple[float, float]] | None = None, **coordinates: Rule
 ) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
@@ -131,13 +139,9 @@ def joint_kind(
     """
 
     def register(build: Callable[P, Sequence[Relation]]) -> JointKind[P]:
-        a, b, *options = inspect.signature(build).parameters.values()
-        takes = tuple("point" if "Point" in str(end.annotation) else "frame" for end in (a, b))
-        names = tuple(o.name for o in options if o.name != "own")
-        own = len(names) < len(options)
-        declared = (coordinates, takes, names, own, motion, thread)
-        kind = REGISTRY[build.__name__] = JointKind(build.__name__, Role.JOINT, build, *declared)
-        return kind
+        ends = list(inspect.signature(build).parameters.values())[:2]
+        takes = tuple("point" if "Point" in str(end.annotation) else "frame" for end in ends)
+        return _registered(JointKind(build.__name__, Role.JOINT, build, coordinates, takes, motion, thread))
 
     return register
 
@@ -148,11 +152,7 @@ def coupling_kind(
     """Register a function that builds the primitives of a constraint between coordinates, of these kinds ("": any)."""
 
     def register(build: Callable[P, Sequence[Relation]]) -> JointKind[P]:
-        names = tuple(inspect.signature(build).parameters)[len(takes) :]
-        options = tuple(name for name in names if name != "own")
-        own = len(options) < len(names)
-        kind = REGISTRY[build.__name__] = JointKind(build.__name__, role, build, {}, takes, options, own, parts=parts)
-        return kind
+        return _registered(JointKind(build.__name__, role, build, {}, takes, parts=parts))
 
     return register
 
@@ -162,11 +162,10 @@ def method_kind(
 ) -> JointKind[Any]:
     """Register a kind that a method of ``Mechanism`` builds."""
 
-    def build(*_: Any) -> list[Relation]:
+    def build() -> list[Relation]:
         raise AssertionError("Mechanism builds this")
 
-    made = REGISTRY[name] = JointKind(name, role, build, {}, takes, (), False, parts=parts, implied=implied)
-    return made
+    return _registered(JointKind(name, role, build, {}, takes, parts=parts, implied=implied))
 
 
 @read_only("remove it, m.remove({name!r}), and add it again")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -25,13 +24,16 @@ from cardan.system.parts import GROUND, Body, CountedAngle, Frame, Point
 from cardan.system.relations import Relation
 
 T = TypeVar("T")
+OF_ONE = (Role.DRIVER, Role.LIMIT)  # roles of constraints of one coordinate, which may be chosen by of=
 
 
 def _adds(kind: JointKind[Any]) -> Callable[..., Joint]:
     """A method that adds a joint of that kind: ``m.kind(name, a, b, …)``."""
+    given = inspect.signature(kind.build).parameters.values() if kind.role in OF_ONE else ()
+    defaults = {p.name: p.default for p in given if p.default is not p.empty}  # a limit has both bounds
 
-    def method(self: Building, name: str, /, *args: Any, **options: Any) -> Joint:
-        return self._add(kind, name, args, options)
+    def method(self: Building, name: str, *args: Any, **options: Any) -> Joint:
+        return self._add(kind, name, args, {**defaults, **options})
 
     return _described(method, kind)
 
@@ -51,8 +53,12 @@ def _described(method: Callable[..., T], kind: JointKind[Any] | LoadKind[Any]) -
     method.__qualname__ = f"Mechanism.{kind.name}"
     method.__doc__ = kind.build.__doc__
     built = inspect.signature(kind.build)
-    first = [inspect.Parameter(word, inspect.Parameter.POSITIONAL_ONLY) for word in ("self", "name")]
+    of_one = isinstance(kind, JointKind) and kind.role in OF_ONE
+    sort = inspect.Parameter.POSITIONAL_OR_KEYWORD if of_one else inspect.Parameter.POSITIONAL_ONLY
+    first = [inspect.Parameter(word, sort) for word in ("self", "name")]
     options = [p for p in built.parameters.values() if p.name != "own"]
+    if of_one:
+        options.append(inspect.Parameter("of", inspect.Parameter.KEYWORD_ONLY, default=None))
     if isinstance(kind, JointKind) and placing.takes_place(kind):
         method.__doc__ = f"{method.__doc__}{placing.TEXT}"
         options += [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None) for word in placing.WORDS]
@@ -110,34 +116,6 @@ class Building(Drawing, Methods):
         if not hasattr(item, "add_to"):
             raise ModelError(f"add was given {item!r:.80}; it must be a part or an assembly, from cd.load_step(path)")
         return item.add_to(self, name, density, **options)
-
-    def drive(
-        self,
-        name: str,
-        coordinate: Joint | Coordinate,
-        function: Callable[[Any], Any] | float,
-        *,
-        of: str | None = None,
-    ) -> Joint:
-        """Make a coordinate follow a function of time [s]: ``m.drive("motor", hinge, lambda t: 2 * cd.pi * t)``.
-
-        coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
-        function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a constant number.
-        """
-        return self._add(joints.drive, name, (self._chosen(f"drive {name!r}", coordinate, of), function), {})
-
-    def limit(
-        self,
-        name: str,
-        coordinate: Joint | Coordinate,
-        *,
-        lower: float = -math.inf,
-        upper: float = math.inf,
-        of: str | None = None,
-    ) -> Joint:
-        """Keep a coordinate within bounds, in metres or radians; either bound may be omitted."""
-        chosen = self._chosen(f"limit {name!r}", coordinate, of)
-        return self._add(joints.limit, name, (chosen,), {"lower": lower, "upper": upper})
 
     def constrain(self, name: str, primitive: Primitive, /, **given: Any) -> Joint:
         """Add a constraint of your own: a primitive made by :func:`cardan.primitive`, with its features and parameters.
@@ -298,7 +276,8 @@ class Building(Drawing, Methods):
             if takes in ("frame", "point"):
                 self._check_end(what, takes, ends[k])
             else:
-                ends[k] = self._coordinate(ends[k], takes)
+                chosen = self._chosen(what, ends[k], named.pop("of", None)) if kind.role in OF_ONE else None
+                ends[k] = self._coordinate(ends[k], takes) if chosen is None else chosen
                 self._check_place(what, ends[k])
         if count == 2 and isinstance(ends[0], Frame | Point) and ends[0].body is ends[1].body:
             body = ends[0].body.name
@@ -448,7 +427,7 @@ class Building(Drawing, Methods):
 
 
 for _kind in joints.REGISTRY.values():
-    if _kind.is_between_places or _kind.role is Role.COUPLING:
+    if _kind.is_between_places or _kind.role in (Role.COUPLING, *OF_ONE):
         setattr(Building, _kind.name, _adds(_kind))
 for _load in loads.REGISTRY.values():
     setattr(Building, _load.name, _exerts(_load))

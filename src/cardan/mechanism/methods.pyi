@@ -5,7 +5,16 @@ from typing import Any, overload
 from cardan.dynamics.loads import Load
 from cardan.joints.couplings import Given
 from cardan.joints.registry import Joint
-from cardan.quantities import Angle, CoordinateOfOther, FunctionOfMotion, FunctionOfTime, InSI, Length, OfCoordinate
+from cardan.quantities import (
+    Angle,
+    CoordinateOfOther,
+    CoordinateOfTime,
+    FunctionOfMotion,
+    FunctionOfTime,
+    InSI,
+    Length,
+    OfCoordinate,
+)
 from cardan.system.parts import Body, Frame, Point
 
 class Methods:
@@ -292,6 +301,25 @@ class Methods:
         cd.spline(x, y), a SciPy spline, or a table (x, y), such as the measured profile of a cam.  Unless it is periodic,
         a limit "name.range" keeps the first coordinate within its points.
         """
+    def drive(self, name: str, coordinate: Given, function: CoordinateOfTime, *, of: str | None = None) -> Joint:
+        """Make a coordinate follow a function of time [s]: ``m.drive("motor", hinge, lambda t: 2 * cd.pi * t)``.
+
+        coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
+        function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a constant number; or
+        a spline: cd.spline(times, values), a SciPy spline, or a table (times, values).
+        It is called with t as a jet, so that rate and acceleration are computed together with the value.  It need only be
+        defined at the times that are used.
+        """
+    def limit(
+        self,
+        name: str,
+        coordinate: Given,
+        *,
+        lower: OfCoordinate = ...,
+        upper: OfCoordinate = ...,
+        of: str | None = None,
+    ) -> Joint:
+        """Keep a coordinate within bounds, in metres or radians; either bound may be omitted."""
     def spring(
         self,
         name: str,

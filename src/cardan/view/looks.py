@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cardan.shapes import link, plate, revolution, sphere
+from cardan.shapes import cylinder, link, plate, revolution, sphere
 from cardan.shapes.curved import Curved
-from cardan.shapes.makers import cylinder
 from cardan.shapes.region import Pair, Region, circle, hull
 from cardan.shapes.shape import FloatArray, Shape
 from cardan.shapes.solids import Extrusion

@@ -26,35 +26,25 @@ GAP = 0.15  # between layers, relative to their thickness
 
 
 class Form(Enum):
-    """What a joint looks like, or one end of it."""
+    """What a joint looks like, or one end of it: by the motion that its kind declares, or else by a word."""
 
-    HINGE = "a pin in a barrel"
-    BALL = "a ball in a socket"
-    CROSS = "a cross in two forks"
-    SLIDE = "a square bar in a block"
-    SLEEVE = "a round bar in a block"
-    PLANE = "a disc on a table"
-    WELD = "two flanges"
-    SCREW = "a nut on a thread"
-    ARROWS = "arrows along two axes; their origins are no joint points"
-    ROD = "a rod between two balls"
-    RAIL = "a rail; at the other end a roller"
-    ROLLER = "a roller on a rail"
-    TABLE = "a table; at the other end a ball"
-    TIP = "a point on a shape, which is drawn by itself"
-    SHAPES = "two shapes, which are drawn by themselves"
-    MARKS = "a ball at each end"
+    HINGE = Motion(0, ABOUT_Z)
+    BALL = Motion(0, ANYHOW)
+    CROSS = Motion(0, CROSSED)
+    SLIDE = Motion(1, STILL)
+    SLEEVE = Motion(1, ABOUT_Z)
+    PLANE = Motion(2, ABOUT_Z)
+    WELD = Motion(0, STILL)
+    SCREW = "screw"
+    ARROWS = "arrows"  # along axes, whose origins are no joint points
+    ROD = "rod"
+    RAIL, ROLLER = "rail", "roller"  # the two ends
+    TABLE = "table"
+    TIP = "tip"  # on a shape that is drawn by itself
+    SHAPES = "shapes"  # drawn by themselves
+    MARKS = "marks"  # a ball at each end
 
 
-BY_MOTION = {
-    Motion(0, ABOUT_Z): Form.HINGE,
-    Motion(0, ANYHOW): Form.BALL,
-    Motion(0, CROSSED): Form.CROSS,
-    Motion(1, STILL): Form.SLIDE,
-    Motion(1, ABOUT_Z): Form.SLEEVE,
-    Motion(2, ABOUT_Z): Form.PLANE,
-    Motion(0, STILL): Form.WELD,
-}
 SLIDING = (Form.SLIDE, Form.SLEEVE, Form.RAIL)
 FLAT = (Form.HINGE, Form.ROD, *SLIDING, Form.ROLLER, Form.ARROWS)  # of joints that a flat body may have
 
@@ -76,8 +66,8 @@ def look_of(joint: Joint) -> Look:
         return Look(Form.MARKS)
     if kind.thread is not None:
         return Look(Form.SCREW)
-    if kind.motion in BY_MOTION:
-        return Look(BY_MOTION[kind.motion])
+    if kind.motion in [form.value for form in Form]:
+        return Look(Form(kind.motion))
     if all(f.kind is FeatureKind.VECTOR for relation in joint.relations for f in relation.features):
         return Look(Form.ARROWS)
     found = [joint.of(word) for word in kind.coordinates]
