@@ -91,6 +91,13 @@ def _methods(kind: Kind) -> list[str]:
     return ["    @overload", *one, "    @overload", *other]
 
 
+def _import(module: str, names: Iterable[str]) -> str:
+    """An import statement, over several lines if it is long."""
+    line = f"from {module} import {', '.join(names)}"
+    listed = "\n".join(f"    {name}," for name in names)
+    return line if len(line) <= WIDTH else f"from {module} import (\n{listed}\n)"
+
+
 def stub() -> str:
     """The types of all methods that are made of kinds."""
     lines = ["class Methods:"]
@@ -103,7 +110,7 @@ def stub() -> str:
     for name in sorted(names):
         module = next(module for module in MODULES if hasattr(import_module(module), name))
         found.setdefault(module, []).append(name)
-    imports = [f"from {module} import {', '.join(found[module])}" for module in sorted(found) if module != "typing"]
+    imports = [_import(module, found[module]) for module in sorted(found) if module != "typing"]
     return "\n".join([HEADER, "", f"from typing import {', '.join(found['typing'])}", "", *imports, "", *lines, ""])
 
 
