@@ -575,6 +575,7 @@ def kernels(code, curvature_code, x, velocity, constants, f, partials, curvature
         call_primitive(curvature_code, x, velocity, constants, curvature)
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 @sampled("name", NAMES, 9)
 def test_partials_and_curvature_with_respect_to_the_features_are_those_of_sympy(name):
@@ -815,6 +816,7 @@ def test_gamma_of_the_rotation_vector_holds_on_both_sides_of_the_series(angle):
     assert np.abs(value - expected).max() <= 1e-13 * max(1.0, np.abs(expected).max())
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 @sampled("name", NAMES, 6)
 def test_gamma_vanishes_at_rest_and_is_quadratic_in_the_velocities(name):
