@@ -49,7 +49,7 @@ def pose_gap(a, b):
 
 @pytest.mark.parametrize("direction", [1, -1])
 @pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("name", GRASHOF)
+@sampled("name", GRASHOF, 4)
 def test_a_four_bar_of_any_type_stays_on_its_branch_until_its_dead_point(name, side, direction):
     bar, theta = GRASHOF[name]
     bar = replace(bar, side=side)
@@ -314,7 +314,7 @@ CROSSINGS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", [1, -1])
-@sampled("name", CROSSINGS, 4)
+@sampled("name", CROSSINGS, 2)
 def test_a_motion_stays_on_its_branch_where_branches_cross(name, direction):
     bar, exact, singular = CROSSINGS[name]
     theta = -1.0 if direction > 0 else 1.1

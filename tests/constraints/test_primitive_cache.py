@@ -21,6 +21,7 @@ import cardan as cd
 from cardan.constraints import kernels
 from cardan.kernel import cache as kernel_cache
 from cardan.kernel import jit, memory
+from layers import sampled
 
 pytestmark = [
     pytest.mark.skipif(memory.JIT_DISABLED, reason="nothing is kept"),
@@ -199,7 +200,7 @@ def gone(path):
 DAMAGES = (truncated, emptied, garbled, zeroed, one_bit, prolonged, another_pickle, a_directory, a_dangling_link, gone)
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@sampled("damage", DAMAGES, 4, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("ending", [".py", ".nbi", ".nbc"])
 def test_a_damaged_file_is_detected_and_replaced(cache, ending, damage):
     for path in files(cache, ending):

@@ -263,7 +263,7 @@ def circle_of_parameters(radius):
 
 
 @pytest.mark.slow
-@sampled("aside", [0.0, 1e-9, 1e-6], 2)
+@sampled("aside", [1e-9, 0.0, 1e-6], 1)
 def test_above_the_centre_of_a_hole_all_points_of_its_edge_are_the_closest(aside):
     plate = g.Surface(np.array([[[0, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 1, 0]]], dtype=float), degree=1)
     ring = g.Face(plate, [[circle_of_parameters(0.4)], [circle_of_parameters(0.2)]])
@@ -467,7 +467,7 @@ def sheet_with_hole(ways=(1, 1)):
 
 
 @pytest.mark.slow
-@sampled("ways", [(1, 1), (1, -1), (-1, 1), (-1, -1)], 2)
+@sampled("ways", [(1, -1), (1, 1), (-1, 1), (-1, -1)], 1)
 def test_the_sign_of_a_gap_at_an_edge_is_the_side_of_the_normal(ways):
     face = sheet_with_hole(ways)
     whole = g.Distance(face.surface, (0.0, 0.0, 0.0))
