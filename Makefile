@@ -63,6 +63,7 @@ demo: $(STAMP)
 
 # Kernels that are not compiled yet are compiled by the tests that need them.
 quick: $(STAMP)
+	@$(BIN)/python client/build.py
 	@$(BIN)/python -m pytest -q $(PARALLEL) -m quick
 
 # The kernels are compiled on one core while another runs the checkers.

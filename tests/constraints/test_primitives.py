@@ -353,7 +353,7 @@ def test_residual_is_the_equation_wherever_the_features_are(name, formulation):
         check_residual(name, formulation, places, seed=1)
 
 
-@sampled("formulation", FORMULATIONS, 2)
+@sampled("formulation", FORMULATIONS, 1)
 @pytest.mark.parametrize("name", NAMES)
 def test_jacobian_is_the_derivative_of_the_residual_wherever_the_features_are(name, formulation):
     for places in all_placements(name):
@@ -575,6 +575,7 @@ def kernels(code, curvature_code, x, velocity, constants, f, partials, curvature
         call_primitive(curvature_code, x, velocity, constants, curvature)
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 @sampled("name", NAMES, 9)
 def test_partials_and_curvature_with_respect_to_the_features_are_those_of_sympy(name):
@@ -815,6 +816,7 @@ def test_gamma_of_the_rotation_vector_holds_on_both_sides_of_the_series(angle):
     assert np.abs(value - expected).max() <= 1e-13 * max(1.0, np.abs(expected).max())
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 @sampled("name", NAMES, 6)
 def test_gamma_vanishes_at_rest_and_is_quadratic_in_the_velocities(name):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
 import cardan as cd
 from cardan.coordinates import formulations, relative
@@ -44,6 +45,7 @@ def test_random_loops_have_less_than_a_third_of_the_unknowns_in_joint_coordinate
     assert [round(float(value), 1) for value in (unknowns, rows, fewer, left)] == FIGURES
 
 
+@pytest.mark.slow
 def test_no_mechanism_of_the_gallery_has_more_unknowns_in_joint_coordinates():
     for name, example in REGISTRY.items():
         unknowns, rows, fewer, left = counts(example.build().system)

@@ -374,6 +374,7 @@ def rows_of(system, chosen):
     return np.repeat(np.asarray(chosen, dtype=bool), np.asarray(sizes, dtype=int))
 
 
+@pytest.mark.slow
 def test_ball_joints_above_the_ancestor_are_among_these_mechanisms():
     counts = [sum(are_behind_a_ball(make())) for make in SYSTEMS.values()]
     assert sum(count > 0 for count in counts) >= 5
@@ -450,6 +451,7 @@ def test_jacobian_by_differences_in_every_mechanism(name, form):
         close(J @ v, expected, DIFFERENCE)
 
 
+@pytest.mark.slow
 def test_these_mechanisms_have_every_joint_in_the_tree_and_every_constraint_cut():
     in_tree, cut = set(), set()
     mechanisms = [random_mechanism(seed, loops=loops) for seed in range(10) for loops in (2, 9)]
@@ -511,6 +513,7 @@ def along(system, x, value):
     )
 
 
+@pytest.mark.slow
 @sampled("seed", range(3), 1)
 def test_recursion_13_is_the_derivative_of_a_turned_vector(seed):
     system, x, poses = branched(seed)
@@ -519,6 +522,7 @@ def test_recursion_13_is_the_derivative_of_a_turned_vector(seed):
         close(poses.J(body, u), along(system, x, lambda r, body=body: r.A[body] @ u), DIFFERENCE)
 
 
+@pytest.mark.slow
 @sampled("seed", range(3), 1)
 def test_recursion_16_holds_with_the_place_on_the_body_before_and_not_as_printed(seed):
     """The second term is J_{i−1}(s′_{i−1,i}): s_{i−1,i} is fixed on body i−1.  Printed: J_i."""
@@ -1084,6 +1088,7 @@ def test_tables_grow_with_the_chain_and_not_with_its_square():
     assert sizes[1] <= 1.05 * sizes[0]
 
 
+@pytest.mark.slow
 def test_time_of_evaluation_is_linear_in_the_chain():
     seconds = []
     for count in (500, 4000):
@@ -1124,6 +1129,7 @@ def test_loops_along_a_chain_stay_local():
 # --- what is compiled -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_kernels_of_joint_coordinates_load_only_when_asked_for():
     code = """
 import sys

@@ -300,6 +300,7 @@ def test_the_factor_grows_with_the_number_of_bodies_and_no_faster(make):
     assert np.all(np.divide(*sizes[::-1]) < 2.2)
 
 
+@pytest.mark.slow
 def test_the_cheapest_order_is_chosen():
     for name, build in ALL.items():
         m = build()

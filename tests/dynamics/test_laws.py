@@ -243,6 +243,7 @@ def test_a_step_that_is_too_large_is_not_called_singular():
     assert not found.ok and "singular" not in found.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"step": 1e-2}, {"rtol": 1e-6}], ids=str)
 def test_redundant_joints_stay_closed_far_away(options):
     """Two bodies on two hinges of one axis fall for 1000 s, millions of extents: joints are closed to rounding."""

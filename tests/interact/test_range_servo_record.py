@@ -90,6 +90,7 @@ def test_gears_without_a_limit_turn_for_ever(ratio):
     assert found[:2] == (-np.inf, np.inf) and found.reasons == ("no end", "no end")
 
 
+@pytest.mark.slow
 def test_the_ends_of_a_screw():
     m = cd.Mechanism()
     nut = m.body("nut")
@@ -120,6 +121,7 @@ def test_a_slide_reaches_a_limit_far_away():
     assert found[:2] == pytest.approx((-5.0, 2000.0)) and found.reasons == ("limit end", "limit end")
 
 
+@pytest.mark.slow
 def test_a_limit_of_another_joint_does_not_end_the_range_of_an_arm():
     m = cd.Mechanism()
     last = m.ground

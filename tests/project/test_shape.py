@@ -77,6 +77,7 @@ def functions():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "most", "known"),
     [(argument_count, MOST_ARGUMENTS, LONG_CALLS), (path_count, MOST_PATHS, MANY_PATHS)],

@@ -89,6 +89,7 @@ def test_the_transposed_structure_is_that_of_the_transpose(seed):
     assert np.array_equal(dense(turned, entries[permutation]), dense(structure, entries).T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraints, blocks", [(3, 12), (8, 40), (40, 60)])  # dense and sparse JJᵀ
 @pytest.mark.parametrize("damping", [1e-12, 1e-6, 1.0])
 def test_the_step_is_that_of_the_singular_values(constraints, blocks, damping):

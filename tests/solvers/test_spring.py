@@ -23,6 +23,7 @@ def scattered(links, seed):
     return {f"link_{k + 1}": Pose(p[:3], p[3:]) for k, p in enumerate(poses)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [cd.SpringOptions(), LONGEST], ids=["k = 0.1", "longest"])
 def test_iterations_depend_little_on_the_number_of_links(options):
     """Median of five starts each, to gaps of 1e-3 links, through assemble."""
@@ -161,6 +162,7 @@ def same(first, second):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["gradient", "hybrid"])
 @pytest.mark.parametrize("name", ["strandbeest", "rsur", "planetary_gear", "lead_screw", "folding_table"])
 def test_results_are_bitwise_equal_for_any_number_of_workers(name, method):
