@@ -20,7 +20,8 @@ PYTHON           ?= $(call find_python,python3 python python3.14 python3.13 pyth
 LOWEST_PYTHON    ?= $(call find_python,python3.11 python3.12 python3 $(BIN)/python,$(LOWEST_SUPPORTED))
 
 # Tests run on all cores: a worker that is idle takes tests from the others. Kernels are compiled before.
-PARALLEL := -n auto --maxprocesses 8 --dist worksteal
+# SHARD=1/3 runs the first of three parts.
+PARALLEL := -n auto --maxprocesses 8 --dist worksteal $(if $(SHARD),--shard $(SHARD))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -30,10 +31,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d fuzz long images clean
+.PHONY: help demo quick test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d fuzz long long-test processors generated images clean
 
 help:
 	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
+	@echo "make quick             the first case of every test that is not slow, in a minute"
 	@echo "make test              lint, types, import contracts, tests, tests without the JIT; of the client too"
 	@echo "make client            build the page of the workbench; lint, types and tests of its sources"
 	@echo "make lint types contracts docs-test    one of these alone"
@@ -48,7 +50,9 @@ help:
 	@echo "make cad               assemblies of CadQuery, solved beside its own solver in an environment of its own"
 	@echo "make build123d         joints of build123d, their loops closed, in an environment of its own"
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
-	@echo "make long              make fuzz, and the laws that take too many cases for make test"
+	@echo "make long              make fuzz, the laws that take too many cases for make test, and make processors"
+	@echo "make processors        tests of numbers with the code of processors without AVX-512 (v3), and AVX (v2)"
+	@echo "make generated         what follows from the kinds of joints, loads and shapes: types, tables, the schema"
 	@echo "make images            the pictures of the documents"
 	@echo "make clean             remove what make made"
 
@@ -56,6 +60,10 @@ help:
 demo: $(STAMP)
 	@if test -t 1 && test -z "$$CI" && test "$$HEADLESS" != 1; then \
 		$(BIN)/python client/build.py; $(BIN)/cardan view; else $(BIN)/cardan examples --solve; fi
+
+# Kernels that are not compiled yet are compiled by the tests that need them.
+quick: $(STAMP)
+	@$(BIN)/python -m pytest -q $(PARALLEL) -m quick
 
 # The kernels are compiled on one core while another runs the checkers.
 test: $(STAMP)
@@ -79,15 +87,20 @@ browser:
 		&& DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends chromium >/dev/null; } \
 		|| echo "no Chromium: the tests of the workbench are skipped (they fail where CI is set)" >&2
 
+# The kernels of the primitives; an import of the library makes them too.
+GENERATED := src/cardan/constraints/_generated.py
+$(GENERATED): $(addprefix src/cardan/constraints/,primitives.py codegen.py expression.py registry.py) | $(STAMP)
+	@$(BIN)/python -c 'from cardan.constraints import codegen; codegen.write()'
+
 lint: $(STAMP)
 	@echo "== lint"
 	@$(BIN)/ruff check --quiet .
 
-types: $(STAMP)
+types: $(STAMP) $(GENERATED)
 	@echo "== types"
 	@$(BIN)/mypy --no-error-summary
 
-contracts: $(STAMP)
+contracts: $(STAMP) $(GENERATED)
 	@echo "== import contracts"
 	@$(BIN)/lint-imports --no-logo
 
@@ -97,11 +110,11 @@ unit-test: $(STAMP) warm
 
 docs-test: $(STAMP)
 	@echo "== docs' code, citations and links"
-	@$(BIN)/python -m pytest -q tests/test_docs.py
+	@$(BIN)/python -m pytest -q tests/project/test_docs.py
 
 nojit-test: $(STAMP)
 	@echo "== tests with the JIT disabled"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(PARALLEL) -m nojit
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(PARALLEL) -m "nojit and not long"
 
 bench-foundation: $(STAMP)
 	@$(BIN)/python benchmarks/foundation.py
@@ -141,20 +154,50 @@ endef
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)
 
-long: fuzz
+long: fuzz long-test processors
+
+long-test: $(STAMP)
 	@echo "== laws over many cases"
 	@$(BIN)/python -m pytest -q $(PARALLEL) -m long
+
+# Folders whose tests have numerical bars; `make long` runs them with the machine code of other processors too.
+NUMERICAL := $(addprefix tests/,analysis constraints coordinates dynamics geometry joints math solvers system)
+
+# $(call with_processor,x86-64 level,kind of processor for OpenBLAS,what NumPy must not use): kernels, BLAS and NumPy
+# all choose code by the processor. NUMBA_CPU_FEATURES is empty, since Numba would else use those of this machine.
+# Each level has its own cache of kernels: processes that compile for two of them may overwrite each other's files.
+define with_processor
+	@echo "== tests with the code of $(1)"
+	@export NUMBA_CPU_NAME=$(1) NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=$(2) NPY_DISABLE_CPU_FEATURES="$(3)" \
+		CARDAN_CACHE_DIR="$(CURDIR)/build/kernels-$(1)"; \
+		$(MAKE) --no-print-directory warm && $(BIN)/python -m pytest -q $(PARALLEL) $(NUMERICAL)
+endef
+
+# NumPy from 2.4 on has levels; before, it had single features.
+WITHOUT_V4 := X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL
+WITHOUT_V3 := X86_V3 AVX2 FMA3 $(WITHOUT_V4)
+
+processors: $(STAMP)
+ifeq ($(shell uname -m),x86_64)
+	$(call with_processor,x86-64-v3,Haswell,$(WITHOUT_V4))
+	$(call with_processor,x86-64-v2,Nehalem,$(WITHOUT_V3))
+else
+	@echo "== tests with the code of other processors: only on x86-64"
+endif
 
 fuzz: $(STAMP)
 	@$(BIN)/python fuzz/run.py --cases 20000 --jobs 2
 	@$(BIN)/python fuzz/files.py --cases 5000 --jobs 2
+
+generated: $(STAMP)
+	@$(BIN)/python docs/generate.py
 
 images: $(STAMP)
 	@$(BIN)/python -m pip install -qq -e '.[plot]'
 	@$(BIN)/python docs/figures.py
 	@$(BIN)/python docs/animation.py
 	@$(BIN)/python docs/recording.py
-	@$(BIN)/python docs/gallery.py
+	@$(BIN)/python docs/contact_sheet.py
 
 # Tried with its own empty kernel cache, from a directory where only the installed package can be found.
 wheel: $(STAMP)
@@ -169,6 +212,7 @@ wheel: $(STAMP)
 	unset CARDAN_CACHE_DIR NUMBA_CACHE_DIR; \
 	python -c 'import pathlib, sys, cardan; here = pathlib.Path(cardan.__file__).parent; \
 		assert here.is_relative_to(sys.prefix), here; assert (here / "py.typed").is_file(), "no py.typed"; \
+		assert (here / "constraints" / "_generated.py").is_file(), "no kernels of the primitives"; \
 		assert (here / "view" / "page.html").is_file(), "no page of the workbench"; \
 		assert cardan.__version__ == "$(VERSION)", cardan.__version__'; \
 	cardan examples >examples.txt; grep -q rsur examples.txt; \
@@ -198,5 +242,5 @@ $(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
 	$(call install,$(LOWEST),$(LOWEST_PYTHON),$(LOWEST_SUPPORTED),Python 3.11 or 3.12 (make LOWEST_PYTHON=...),-c tests/lowest-versions.txt)
 
 clean:
-	@rm -rf $(VENV) $(LOWEST) $(CADQUERY) $(BUILD123D) dist build client/node_modules client/build src/cardan/view/page.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
-	@find src tests benchmarks fuzz docs client -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@rm -rf $(VENV) $(LOWEST) $(CADQUERY) $(BUILD123D) dist build client/node_modules client/build src/cardan/view/page.html $(GENERATED) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@find src tests benchmarks fuzz docs client gallery papers -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -320,10 +320,10 @@ def meshes():
 
 COLD = """
 import time, numpy as np, cardan as cd
-from cardan import _jit
+from cardan.kernel import jit
 def nothing(op, ints, floats, q, step, out, jacobian, work):
     return 0
-_jit.evaluator(nothing)  # loads the compiler itself
+jit.evaluator(nothing)  # loads the compiler itself
 g = cd.geometry
 x, y = np.meshgrid(np.linspace(0, 1, 8), np.linspace(0, 1, 8), indexing="ij")
 s = g.Surface(np.stack([x, y, x * y], -1))

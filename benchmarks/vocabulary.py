@@ -18,9 +18,10 @@ import time
 import numpy as np
 
 import cardan as cd
-from cardan._jit import call_evaluator, jit
 from cardan.constraints.registry import REGISTRY, FeatureKind, Primitive
 from cardan.coordinates import formulations
+from cardan.kernel.jit import jit
+from cardan.kernel.memory import call_evaluator
 from cardan.solvers import abi
 from cardan.system.parts import CountedAngle, Feature
 from cardan.system.relations import Bundle, Relation

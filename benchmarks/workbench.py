@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "view")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "view")]
 
 import test_server as server_tests  # noqa: E402
 
 from cardan.mechanism import Mechanism  # noqa: E402
-from cardan.study.hand import chain  # noqa: E402
 from chromium import Browser  # noqa: E402
+from papers.hand import chain  # noqa: E402
 from pointer import screen  # noqa: E402
 
 NO_DRAWING = (

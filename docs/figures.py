@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,12 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 import cardan as cd
 from cardan import examples
-from cardan.examples import (
+from cardan.cli import figures
+from cardan.math import euler
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+
+from gallery import (  # noqa: E402
     differential,
     folding_table,
     indexing_table,
@@ -21,8 +27,7 @@ from cardan.examples import (
     strandbeest,
     watt,
 )
-from cardan.math import euler
-from cardan.study import figures, hand, minima
+from papers import hand, minima, pictures  # noqa: E402
 
 IMAGES = Path(__file__).with_name("images")
 INK, FAINT = "#1b2a41", "#b8c0cc"
@@ -273,12 +278,12 @@ def gallery() -> None:
 
 
 def descent() -> None:
-    """The assembly of the bent chain, as ``cardan study minima --plot`` draws it."""
-    figures.save(figures.sequence(minima.sequence()), IMAGES / "minima.png")
+    """The assembly of the bent chain, as ``cardan papers minima --plot`` draws it."""
+    figures.save(pictures.sequence(minima.sequence()), IMAGES / "minima.png")
 
 
 def hands() -> None:
-    """Stability and cost of hands, as ``cardan study hand --plot`` draws them."""
+    """Stability and cost of hands, as ``cardan papers hand --plot`` draws them."""
     stability = [hand.measure_stability(rate) for rate in hand.RATES]
     costs = [hand.measure_cost(bodies) for bodies in hand.BODIES]
     figures.save(hand.picture(stability, costs), IMAGES / "hand.png")

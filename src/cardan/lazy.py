@@ -56,13 +56,13 @@ class _Tiered:
     """One kernel of a :class:`TieredModule`, until it is compiled."""
 
     def __init__(self, module: TieredModule, attribute: str, kernel: Any) -> None:
-        from cardan import _jit
+        from cardan.kernel import cache
 
         self._module = module
         self._attribute = attribute
         self._kernel = kernel
         name = module.__dict__["_name"]
-        self._plain: Any = None if _jit.is_cached(kernel) else getattr(_uncompiled(name), attribute)
+        self._plain: Any = None if cache.is_cached(kernel) else getattr(_uncompiled(name), attribute)
         self._calls = 0
 
     def __call__(self, *arguments: Any) -> Any:
@@ -80,13 +80,13 @@ _copies: dict[str, ModuleType] = {}
 
 def _uncompiled(name: str) -> ModuleType:
     """The module of this name, executed a second time with decorators that do not compile."""
-    from cardan import _jit
+    from cardan.kernel import jit
 
     if name not in _copies:
         spec = importlib.util.find_spec(name)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        with _jit.uncompiled():
+        with jit.uncompiled():
             spec.loader.exec_module(module)
         _copies[name] = module
     return _copies[name]

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cad import steps
-from cad.test_step import four_bar
 from cardan.math import euler
+from later import Later
+from tests.cad.test_step import four_bar
+
+steps = Later("tests.cad.steps")
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cad import steps
-from cad.test_step import four_bar
 from cardan.cad import step
+from later import Later
+from tests.cad.test_step import four_bar
 
-HERE = steps.HERE
+steps = Later("tests.cad.steps")
+
+HERE = ((0, 0, 0), (1, 0, 0, 0))
 SECONDS = 20.0
 
 

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cad import steps
 from cardan.math import euler
+from later import Later
 
-HERE = steps.HERE
+steps = Later("tests.cad.steps")
+
+HERE = ((0, 0, 0), (1, 0, 0, 0))
 
 
 def screw_and_nut(pitch):

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan._jit import JIT_DISABLED
 from cardan.constraints import kernels
 from cardan.constraints.expression import MOST_NODES
 from cardan.constraints.user import MOST_ROWS
+from cardan.kernel.memory import JIT_DISABLED
 
 pytestmark = pytest.mark.nojit
 

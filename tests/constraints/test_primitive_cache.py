@@ -18,11 +18,12 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan import _jit
 from cardan.constraints import kernels
+from cardan.kernel import cache as kernel_cache
+from cardan.kernel import jit, memory
 
 pytestmark = [
-    pytest.mark.skipif(_jit.JIT_DISABLED, reason="nothing is kept"),
+    pytest.mark.skipif(memory.JIT_DISABLED, reason="nothing is kept"),
     pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="processes are forked"),
 ]
 
@@ -54,8 +55,8 @@ def evaluate(factor=1.75):
     handler = logging.Handler()
     handler.emit = lambda record: said.append(record.getMessage())
     logging.getLogger("cardan").addHandler(handler)
-    found = _jit._Cache.load_overload
-    _jit._Cache.load_overload = lambda *a: loaded.append(found(*a)) or loaded[-1]
+    found = kernel_cache._Cache.load_overload
+    kernel_cache._Cache.load_overload = lambda *a: loaded.append(found(*a)) or loaded[-1]
     kernels._addresses.clear()
     pointer = ctypes.POINTER(ctypes.c_double)
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[pointer] * 4)(kernels.address(declared(factor)))
@@ -74,7 +75,7 @@ class Child:
             code = 1
             try:
                 os.close(self.read)
-                _jit.CACHE_DIRECTORY = directory
+                kernel_cache.CACHE_DIRECTORY = directory
                 if before is not None:
                     before()
                 with os.fdopen(write, "wb") as pipe:
@@ -111,9 +112,9 @@ def right(found, factor=1.75):
 def pristine(tmp_path_factory):
     """A cache directory with one primitive, written by another process that has ended."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_jit, "CACHE_DIRECTORY", None)
+        patch.setattr(kernel_cache, "CACHE_DIRECTORY", None)
         kernels.address(declared(0.5))  # so that the child processes need not initialise the compiler
-    directory = _jit.private(tmp_path_factory.mktemp("cache") / "version")
+    directory = kernel_cache.private(tmp_path_factory.mktemp("cache") / "version")
     assert not right(in_child(directory)).loaded
     return directory
 
@@ -243,7 +244,7 @@ def test_a_directory_that_others_can_write_to_is_not_used(cache, which, mode):
         assert stat.S_IMODE((cache / which).stat().st_mode) == mode
     else:
         with pytest.raises(OSError, match="open to other users"):
-            _jit.private(cache)
+            kernel_cache.private(cache)
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root gives directories away")
@@ -271,17 +272,17 @@ def test_a_link_in_place_of_the_directory_is_not_followed(cache, tmp_path):
 
 def test_the_whole_cache_is_refused_where_others_can_write(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("CARDAN_CACHE_DIR", str(tmp_path))
-    directory = _jit._writable_cache()
+    directory = kernel_cache._writable_cache()
     assert directory.parent == tmp_path and stat.S_IMODE(directory.stat().st_mode) == 0o700
     directory.chmod(0o755)
-    assert _jit._writable_cache() == directory and stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert kernel_cache._writable_cache() == directory and stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert not caplog.records
     directory.chmod(0o777)
-    assert _jit._writable_cache() is None
+    assert kernel_cache._writable_cache() is None
     assert "open to other users" in caplog.text and "chmod 700" in caplog.text
     directory.rmdir()
     directory.symlink_to(tmp_path)
-    assert _jit._writable_cache() is None and "symbolic link" in caplog.text
+    assert kernel_cache._writable_cache() is None and "symbolic link" in caplog.text
 
 
 def test_without_a_cache_all_is_compiled_in_memory(cache):
@@ -386,7 +387,7 @@ def doubled(x):
 
 def double(_=None):
     """A kernel that is not a primitive, as a solver."""
-    kernel = _jit.jit(doubled)
+    kernel = jit.jit(doubled)
     value = kernel(21.0)
     return Found(value, bool(kernel.stats.cache_hits), [])
 

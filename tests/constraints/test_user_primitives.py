@@ -15,18 +15,22 @@ from itertools import pairwise
 import mpmath
 import numpy as np
 import pytest
-import sympy
 
 import cardan as cd
-from cardan._jit import JIT_DISABLED, call_evaluator, call_primitive, jit
 from cardan.constraints import by_hand, kernels
 from cardan.constraints.expression import FUNCTIONS, Graph
 from cardan.constraints.registry import KINDS, REGISTRY
 from cardan.constraints.user import MOST_ROWS, Recipe
 from cardan.coordinates import formulations
+from cardan.kernel.jit import jit
+from cardan.kernel.memory import JIT_DISABLED, call_evaluator, call_primitive
 from cardan.solvers import abi
+from later import Later
+from layers import sampled
 from mechanisms import random_quaternion
 from timing import slowness
+
+sympy = Later("sympy")
 
 FORMULATIONS = ("manifold", "euler_parameters")  # their curves of constant velocity are simple
 WIDTHS = {name: kind.width for name, kind in formulations.REGISTRY.items()}
@@ -118,7 +122,7 @@ def test_every_built_in_primitive_is_redeclared_here():
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("formulation", list(formulations.REGISTRY))
+@sampled("formulation", formulations.REGISTRY, 2)
 @pytest.mark.parametrize("name", list(REGISTRY))
 def test_a_primitive_declared_by_a_user_is_the_built_in_one(name, formulation):
     own, built_in = redeclared(name), REGISTRY[name]
@@ -141,7 +145,7 @@ def test_a_primitive_declared_by_a_user_is_the_built_in_one(name, formulation):
         close(*(formulations.gamma(s, formulation, q, v) for s in systems), SAME)
 
 
-@pytest.mark.parametrize("formulation", formulations.CHOICES)
+@sampled("formulation", formulations.CHOICES)
 @pytest.mark.parametrize("name", list(REGISTRY))
 def test_a_primitive_declared_by_a_user_assembles_as_the_built_in_one(name, formulation):
     """To the same pose.  Exceptions: the built-in is judged by another form, its length defines the characteristic
@@ -327,7 +331,7 @@ def random_expression(rng, leaves, library, depth):
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(3))
+@sampled("seed", range(3), 1)
 def test_random_expressions_and_their_derivatives_are_those_of_mpmath(seed):
     def rows(leaves, library, zero):
         rng = np.random.default_rng([4, seed])
@@ -425,7 +429,7 @@ def check_by_differences(system, formulation, seed, tolerance=1e-8):
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-@pytest.mark.parametrize("bodies", range(1, 7))
+@sampled("bodies", range(1, 7))
 def test_a_primitive_may_be_on_any_number_of_bodies(bodies, formulation):
     """From one movable body and the ground to six bodies.  The value equals NumPy's, and assembly after a disturbance
     satisfies it again."""
@@ -454,7 +458,7 @@ def test_a_primitive_may_be_on_any_number_of_bodies(bodies, formulation):
     close([np.linalg.norm(b - a) for a, b in pairwise(world(result.state))], lengths, 1e-11)
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@sampled("formulation", FORMULATIONS, 1)
 def test_a_primitive_may_have_as_many_rows_as_are_allowed_and_hundreds_of_components(formulation):
     count = 66  # 198 components
 
@@ -625,8 +629,8 @@ def short_rod(i, j, *, length):
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("speed", [1e-3, 1.0, 1e3])
+@sampled("unit", [1e-6, 1.0, 1e6], 2)
+@sampled("speed", [1e-3, 1.0, 1e3], 2)
 def test_kernels_by_hand_are_those_of_the_trace_in_any_unit_of_length_and_time(unit, speed):
     rng = np.random.default_rng(9)
     for length, traced in ((0.3 * unit, long_rod), (9.0 * unit, short_rod)):
@@ -702,7 +706,7 @@ def summed(i, j, *, k):
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("formulation", formulations.CHOICES)
+@sampled("formulation", formulations.CHOICES)
 def test_arrays_of_a_kernel_by_hand_have_the_declared_sizes(formulation):
     """Its arrays are parts of larger arrays that contain the rows, features and parameters of others."""
     evaluations = []
@@ -1098,7 +1102,7 @@ def test_evaluation_is_about_as_fast_as_that_of_the_built_in(name):
 NEW_PROCESS = """
 import time
 import cardan as cd
-from cardan import _jit
+from cardan.kernel import cache
 from numba.core import event
 
 def solve(add):
@@ -1110,7 +1114,7 @@ def solve(add):
     return m
 
 solve(lambda m, arm: m.distance("rod", arm.point((1, 0, 0)), m.ground.point((2, 1, 0)), 1.5))
-before = set(_jit.CACHE_DIRECTORY.rglob("*.nbi"))
+before = set(cache.CACHE_DIRECTORY.rglob("*.nbi"))
 with event.install_recorder("numba:compile") as recorder:
     began = time.process_time()
 
@@ -1124,7 +1128,7 @@ with event.install_recorder("numba:compile") as recorder:
     up = lambda m: m.ground.vector(1, 2, 0)
     solve(lambda m, arm: m.constrain("own", level, i=m.ground.point(), j=arm.point((1, 0, 0)), up=up(m)))
 compiled = {e.data["dispatcher"].__name__ for _, e in recorder.buffer if e.is_start}
-new = {path.name for path in set(_jit.CACHE_DIRECTORY.rglob("*.nbi")) - before}
+new = {path.name for path in set(cache.CACHE_DIRECTORY.rglob("*.nbi")) - before}
 new = {name for name in new if not name.startswith("primitive_")}
 print(f"{1e3 * seconds:.2f}", sorted(compiled), sorted(new))
 """

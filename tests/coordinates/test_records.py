@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cardan._jit import JIT_DISABLED, jit, piece
 from cardan.coordinates import _records, formulations
 from cardan.examples import REGISTRY
+from cardan.kernel.jit import jit
+from cardan.kernel.memory import JIT_DISABLED, piece
 from cardan.solvers import abi
 from cardan.system import layout
 

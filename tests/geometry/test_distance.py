@@ -13,6 +13,7 @@ import distance_judge as judge
 from cardan.geometry.distance import pose_of
 from cardan.math import euler
 from distance_judge import judged, random_pose, rotation
+from layers import sampled
 
 g = cd.geometry
 KNOTS = (0, 0, 0, 0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1, 1)
@@ -156,6 +157,23 @@ def test_pairs_do_not_depend_on_the_unit(scale):
     assert gap / scale == pytest.approx(-0.05, abs=1e-12)
 
 
+@pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-5])
+def test_the_direction_of_a_small_gap_has_the_digits_that_the_points_allow(gap):
+    """(S² − S¹)/g is the common normal of two ellipsoids, within rounding of the points over the gap."""
+    rng = np.random.default_rng(3)
+    axes = np.array([[1.0, 0.8, 0.9], [0.7, 1.1, 0.6]])
+    distance = g.Distance(*(g.ellipsoid(*row) for row in axes))
+    for _ in range(100):
+        p = euler.normalize(rng.normal(size=4))
+        R = np.asarray(euler.matrix(p))
+        n = rng.normal(size=3)
+        n /= np.linalg.norm(n)
+        ends = [row**2 * m / np.linalg.norm(row * m) for row, m in zip(axes, (n, -R.T @ n), strict=True)]
+        pair = distance.closest(np.concatenate([ends[0] + gap * n - R @ ends[1], p]))
+        found = (pair.points[1] - pair.points[0]) / pair.distance
+        assert np.abs(found - n).max() < 1e-11 + 1e-14 / gap
+
+
 def test_surfaces_that_cross_have_no_distance():
     """Case 1414 of the thousand poses ended at 2e-9 while its Hessian became singular."""
     rng = np.random.default_rng(7)
@@ -242,7 +260,7 @@ def circle_of_parameters(radius):
     return g.Curve(0.5 + radius * corners, weights, [0, 0, 0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1, 1, 1], degree=2)
 
 
-@pytest.mark.parametrize("aside", [0.0, 1e-9, 1e-6])
+@sampled("aside", [0.0, 1e-9, 1e-6], 2)
 def test_above_the_centre_of_a_hole_all_points_of_its_edge_are_the_closest(aside):
     plate = g.Surface(np.array([[[0, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 1, 0]]], dtype=float), degree=1)
     ring = g.Face(plate, [[circle_of_parameters(0.4)], [circle_of_parameters(0.2)]])
@@ -443,7 +461,7 @@ def sheet_with_hole(ways=(1, 1)):
     return g.Face(sheet, [[c if way > 0 else c.reversed()] for c, way in zip(loops, ways, strict=True)])
 
 
-@pytest.mark.parametrize("ways", [(1, 1), (1, -1), (-1, 1), (-1, -1)])
+@sampled("ways", [(1, 1), (1, -1), (-1, 1), (-1, -1)], 2)
 def test_the_sign_of_a_gap_at_an_edge_is_the_side_of_the_normal(ways):
     face = sheet_with_hole(ways)
     whole = g.Distance(face.surface, (0.0, 0.0, 0.0))

@@ -7,12 +7,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from fuzz import branches, drags
 
 import cardan as cd
 from cardan.examples import REGISTRY
 from cardan.interact import abi
-from cardan.study import hand as hand_study
+from fuzz import branches, drags
+from papers import hand as hand_study
 
 X, Y, Z = np.eye(3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cardan._jit import jit
+from cardan.kernel.jit import jit
 from cardan.math import _dense
 
 RTOL = 1e-8

@@ -7,11 +7,12 @@ from functools import cache
 import mpmath
 import numpy as np
 import pytest
-import sympy
 from scipy.spatial.transform import Rotation
-from scipy.stats import kstest
 
 from cardan.math import euler as eu
+from later import Later
+
+stats, sympy = Later("scipy.stats"), Later("sympy")
 
 EPS = np.finfo(float).eps
 PI = np.pi
@@ -635,7 +636,7 @@ def test_random_is_uniform_on_the_sphere():
     def cdf(x):
         return 0.5 + (x * np.sqrt(1 - x * x) + np.arcsin(x)) / PI
 
-    assert min(kstest(p[:, k], cdf).pvalue for k in range(4)) > 1e-3
+    assert min(stats.kstest(p[:, k], cdf).pvalue for k in range(4)) > 1e-3
     np.testing.assert_allclose(np.linalg.norm(p, axis=-1), 1, rtol=2 * EPS)
     np.testing.assert_array_equal(eu.random(np.random.default_rng(1), 3), eu.random(np.random.default_rng(1), (3,)))
 

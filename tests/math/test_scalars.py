@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from cardan._jit import jit
+from cardan.kernel.jit import jit
 from cardan.math import _kernels
 
 

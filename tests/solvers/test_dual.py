@@ -6,7 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from cardan._jit import jit, pointer
+from cardan.kernel.jit import jit
+from cardan.kernel.memory import pointer
 from cardan.solvers import abi, linear
 from cardan.solvers._blocks import call_at, spread, update_defect
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,14 @@ from cardan.cad.draft import Draft
 from cardan.view.bench import Bench, without_drivers
 from cardan.view.server import Server
 from chromium import Browser, Tab, wait_until
+from later import Later
 from pointer import SHOTS, drag, drawn, line, settle
 
-pytest.importorskip("OCP")
+if find_spec("OCP") is None:
+    pytest.skip("no OCP", allow_module_level=True)
 
-from cad import steps
-from cad.test_draft import noise
+steps = Later("tests.cad.steps")
+drafts = Later("tests.cad.test_draft")
 
 CLOSED = 1e-9  # of the extent
 GREY, ORANGE = (0.6, 0.65, 0.7), (0.9, 0.6, 0.2)
@@ -124,7 +127,7 @@ def test_two_picked_faces_make_a_hinge_and_the_parts_are_assembled_and_dragged(
         tab.js(f"void (window.saved = [], window.make = URL.createObjectURL, URL.createObjectURL = {keep})")
         tab.click("#save")
         (tmp_path / "lever.cardan.toml").write_text(tab.until("window.saved[0]"), encoding="utf-8")
-        assert not noise(tmp_path / "lever.cardan.toml")
+        assert not drafts.noise(tmp_path / "lever.cardan.toml")
         read = cd.load(tmp_path / "lever.cardan.toml")
         assert read[name].kind.name == "revolute"
         result = read.assemble()

@@ -14,9 +14,9 @@ from cardan.view.hardware import teeth_of
 from cardan.view.palette import colors_of
 from cardan.view.render import render
 from cardan.view.scene import scene, strut_matrix, unpack
-from test_capabilities import CAPABILITIES, base
+from tests.mechanism.test_capabilities import CAPABILITIES, base
 
-JOINTS = [name for name, kind in KINDS.items() if kind.takes and kind.takes[0] in ("frame", "point")]
+JOINTS = [name for name, kind in KINDS.items() if kind.is_between_places]
 _scenes: dict = {}
 
 

@@ -7,7 +7,8 @@ from math import cos, pi, sin, sqrt
 
 import numpy as np
 
-from cardan._jit import evaluator, exact_inner, fma, tail
+from cardan.kernel.jit import evaluator, exact_inner
+from cardan.kernel.memory import fma, tail
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)

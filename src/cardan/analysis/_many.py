@@ -9,11 +9,12 @@ Reads the table of addresses and sizes (T_…), the options and the starts.  Wri
 
 from math import pi
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, plain, pointer
 from cardan.analysis import _policy as policy
 from cardan.analysis._draws import ANYWHERE, APART, ATTEMPT, BETWEEN, CENTER, LENGTH, NEAR, REACH, SHARE, SIZE, SOME
 from cardan.analysis._whole_turns import count_turns
 from cardan.coordinates._judging import judge_at, update_angles
+from cardan.kernel.jit import inner, jit, plain
+from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, pointer
 from cardan.solvers import abi
 from cardan.solvers._blocks import largest, scaled_cost
 from cardan.solvers._job import evaluate, scales_of, structure_of

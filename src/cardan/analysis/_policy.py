@@ -8,7 +8,7 @@ A conflict is reported if it is proved that no pose satisfies the constraints, o
 the same least cost.
 """
 
-from cardan._jit import exact, exact_inner
+from cardan.kernel.jit import exact, exact_inner
 from cardan.solvers.abi import RUNNING
 
 # actions

@@ -8,7 +8,8 @@ from math import pi
 
 import numpy as np
 
-from cardan._jit import inner, jit, tail
+from cardan.kernel.jit import inner, jit
+from cardan.kernel.memory import tail
 from cardan.solvers._job import evaluate, scales_of
 from cardan.solvers.abi import RESIDUAL
 

@@ -482,8 +482,9 @@ def _trial(
     goals = np.where(change > 0.0, upper, lower)
     moves = np.abs(change) > 0.0
     moves[fixed] = False
+    change = np.where(moves, change, 1.0)  # of any size: what does not move reaches no bound
     # the share of the step at which each variable reaches its bound
-    shares = np.where(moves, np.maximum(0.0, (goals - v) / np.where(moves, change, 1.0)), np.inf)
+    shares = np.where(moves, np.maximum(0.0, (goals - v) / change), np.inf)
     share = min(1.0, float(shares.min()))
     hit = np.flatnonzero((shares - share) * np.abs(change) <= AT_BOUND * unknowns.scales).tolist()
     own = limits.rows(limits.held)

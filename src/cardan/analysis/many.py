@@ -199,7 +199,7 @@ class _Shared(_OneByOne):
 
     def _table(self, own: dict[int, Any]) -> IntArray:
         """The table that the kernel reads, for one worker; own: arrays that the worker keeps alive, by position."""
-        from cardan._jit import address_of
+        from cardan.kernel.memory import address_of
 
         k, size = _many, self.starts.shape[1]
         evaluations = max(int(p.structure[abi.WORK]) for p in (self.problem, self.whole))

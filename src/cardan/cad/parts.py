@@ -163,7 +163,10 @@ class Part:
             if both:
                 raise ModelError(f"part {own!r} was given density= and {both[0]}=; give one of them")
             mass = {"mass": density * self.volume, "center": self.center, "inertia": density * self.inertia}
-        body = mechanism.body(own, **{**pose, **mass, **options})
+        return self._attach_to(mechanism.body(own, **{**pose, **mass, **options}), density)
+
+    def _attach_to(self, body: Body, density: float | None = None) -> Body:
+        """Make the part the shape of a body; density [kg/m³]: what its mass was computed from.  Returns the body."""
         body._part = self.name, self._key, density
         if len(self._data["mesh"][1]):
             body.attach(self.mesh, color=self.color)

@@ -25,6 +25,7 @@ from cardan.cad.parts import Assembly, Part, without_noise
 from cardan.cad.picks import Face, FloatArray
 from cardan.cad.threads import ALIKE, Thread, are_alike
 from cardan.errors import ModelError
+from cardan.joints import REGISTRY as KINDS
 from cardan.math import euler
 from cardan.system import check
 
@@ -82,7 +83,8 @@ class Proposal:
         for part, (origin, z, x) in zip((self.a, self.b), self.frames, strict=True):
             body = mechanism[part]
             at = origin.tolist()
-            ends.append(body.point(at) if self.kind == "spherical" else body.frame(at, z=z.tolist(), x=x.tolist()))
+            is_point = KINDS[self.kind].takes[0] == "point"
+            ends.append(body.point(at) if is_point else body.frame(at, z=z.tolist(), x=x.tolist()))
         made: Joint = make(name or self.name, *ends, **self.options)
         return made
 

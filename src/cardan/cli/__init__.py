@@ -29,7 +29,7 @@ VERBS = {
     "simulate": "simulate the motion of a mechanism under gravity and loads",
     "convert": "write a mechanism as a model file",
     "import": "make a model file of a STEP file, with the joints that its faces suggest",
-    "study": "repeat an experiment of the papers, or examine tolerances",
+    "papers": "repeat an experiment of the papers, or examine tolerances; in a checkout of the source",
     "bench": "measure the library on this machine",
     "warmup": "compile all kernels in advance, once for this version of the library",
     "completion": "print the completion script of a shell",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cardan.analysis.motion import Motion, MotionStatus
+from cardan.cli import figures
 from cardan.cli.output import over_time, print_json
 from cardan.cli.progress import Bar
 from cardan.cli.target import (
@@ -24,7 +25,6 @@ from cardan.cli.target import (
 from cardan.constraints.signal import Line
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
-from cardan.study import figures
 from cardan.system import check
 
 EXAMPLES = """  cardan move slider_crank --until 2 --frames 101

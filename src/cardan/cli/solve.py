@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from cardan.analysis.options import AUTO
+from cardan.cli import figures
 from cardan.cli.output import poses, print_json
 from cardan.cli.target import add_save, add_target, check_output, read_target, save_reached, start_of, write_rows
 from cardan.coordinates import formulations
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
 from cardan.solvers import methods
-from cardan.study import figures
 
 FIRST = "levenberg_marquardt"  # the method of each attempt of "auto"
 EXAMPLES = """  cardan solve rsur

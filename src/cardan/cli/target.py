@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from cardan import checkout
 from cardan.errors import CardanError, ModelError
 from cardan.files import reader, spec
 from cardan.mechanism import Mechanism
@@ -106,6 +107,7 @@ def from_script(path: Path, name: str) -> Mechanism:
     module = importlib.util.module_from_spec(spec_of)
     sys.modules[spec_of.name] = module  # so that its functions can be pickled
     sys.path.insert(0, str(path.resolve().parent))
+    checkout.add_path()  # a script of the gallery imports the others
     try:
         with contextlib.redirect_stdout(sys.stderr):
             spec_of.loader.exec_module(module)
@@ -153,7 +155,7 @@ def add_save(parser: argparse.ArgumentParser) -> None:
 
 def check_output(path: str | None) -> Path | None:
     """A writable path of a model file."""
-    from cardan.study import figures
+    from cardan.cli import figures
 
     return None if path is None else figures.check_file(path, spec.SUFFIXES)
 
@@ -171,7 +173,7 @@ def save_reached(mechanism: Mechanism, state: State, path: Path) -> None:
 def write_rows(path: Path, titled: dict[str, Any]) -> None:
     """Columns under their titles as CSV."""
     from cardan.analysis import output
-    from cardan.study import figures
+    from cardan.cli import figures
 
     with figures.writing(path):
         output.write_csv(path, titled)

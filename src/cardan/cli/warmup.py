@@ -71,7 +71,7 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "many starts with counted angles", _count_turns
     yield "loads", _loads
     yield "contacts", _contacts
-    yield "studies", _studies
+    yield "spring steps on several threads", partial(mechanism.assemble, method="gradient", max_iterations=2, workers=2)
     yield "diagnosis", mechanism.diagnose
     yield "simulation", partial(_simulate, mechanism)
     yield "sessions", partial(_sessions, mechanism)
@@ -135,15 +135,6 @@ def _draw(mechanism: Mechanism) -> None:
     memo = np.zeros(policy.POLICY)
     policy.is_far(memo)
     policy.is_nearer(memo, True, 0.0)
-
-
-def _studies() -> None:
-    from cardan.study import descent, liu2013, parallel
-
-    swing = _swing()
-    descent.descend(swing.system, "manifold", swing.state.coordinates[None], 1e-2, 1)
-    liu2013.algorithm_1(1, 1, "manifold", liu2013.WORKED_START)
-    parallel.Springs(parallel.zigzag(3)).run(1)
 
 
 def _simulate(mechanism: Mechanism) -> None:

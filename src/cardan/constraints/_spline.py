@@ -6,7 +6,7 @@ each piece its coefficients a_0 … a_d.  Beyond the ends the first and the last
 
 from math import floor
 
-from cardan._jit import inner
+from cardan.kernel.jit import inner
 
 
 @inner

@@ -1,4 +1,5 @@
-"""Generate the kernels of primitives; ``python -m cardan.constraints.codegen`` writes those of the built-in ones.
+"""Generate the kernels of primitives.  Those of the built-in ones are written to ``_generated.py`` by the build, and
+in a checkout when the library is imported (:mod:`cardan.checkout`).  This module needs Python alone, as the build does.
 
 Each primitive has two functions, generated from its graph: f with ∂f/∂x (they share most of their terms), and the
 velocity-product term ẋᵀ f_xx ẋ of γ (compiled only if accelerations are computed).  For the inline primitives, two
@@ -7,6 +8,9 @@ functions select the kernel by code.  Kernels of all other primitives take point
 
 from __future__ import annotations
 
+import contextlib
+import os
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -33,7 +37,8 @@ _FUNCTIONS = (
 _IMPORTS = f"""
 from math import acos, asin, atan, atan2, cos, cosh, exp, log, sin, sinh, sqrt, tan, tanh  # noqa: F401
 
-from cardan._jit import inner, view  # noqa: F401
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import view  # noqa: F401
 from cardan.math._kernels import (  # noqa: F401
     {f",{chr(10)}    ".join(_FUNCTIONS)},
 )
@@ -226,7 +231,7 @@ from math import nan
 
 from numpy import empty
 
-from cardan._jit import view
+from cardan.kernel.memory import view
 
 
 def primitive(x, c, f, df):
@@ -299,5 +304,23 @@ def generate() -> str:
     return "\n\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
+def write(target: Path = TARGET) -> None:
+    """Write the module of generated kernels.  The file appears complete; the same text keeps the file."""
+    data = generate().encode()
+    if target.is_file() and target.read_bytes() == data:
+        with contextlib.suppress(OSError):  # of another user: the text is right, only its time is not
+            os.utime(target)
+        return
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".generated", suffix=".py")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(name, 0o644)  # mkstemp makes it private
+        os.replace(name, target)
+    except OSError:
+        os.unlink(name)
+        raise
+
+
 if __name__ == "__main__":
-    TARGET.write_text(generate(), encoding="utf-8")
+    write()

@@ -45,10 +45,10 @@ def _address(primitive: Primitive, suffix: str) -> int:
     key = (*primitive.kernel(), suffix)
     found = _addresses.get(key)
     if found is None:
-        from cardan import _jit
+        from cardan.kernel import jit
 
         try:
-            found = _addresses[key] = _jit.primitive_address(*_function(primitive, suffix))
+            found = _addresses[key] = jit.primitive_address(*_function(primitive, suffix))
         except Exception as error:  # compilation can raise exceptions other than Numba's
             if primitive.is_traced:
                 raise
@@ -82,11 +82,11 @@ def _function(primitive: Primitive, suffix: str) -> tuple[Callable[..., int], bo
 
 def _by_hand(primitive: Primitive, suffix: str) -> Callable[..., int]:
     """The kernel around the user's two functions.  It is not cached, since Numba would not notice an edit of them."""
-    from cardan import _jit
+    from cardan.kernel import jit
 
     namespace: dict[str, Any] = {"__name__": "cardan_primitive_by_hand"}
     for name in ("value", "derivative"):
-        namespace[f"{name}_by_hand"] = _jit.by_hand(getattr(primitive.origin, name))
+        namespace[f"{name}_by_hand"] = jit.by_hand(getattr(primitive.origin, name))
     exec(compile(primitive.text, "<primitive by hand>", "exec"), namespace)
     function: Callable[..., int] = namespace[f"primitive{suffix}"]
     return function
@@ -94,10 +94,10 @@ def _by_hand(primitive: Primitive, suffix: str) -> Callable[..., int]:
 
 def load_module(text: str) -> tuple[dict[str, Any], bool]:
     """Execute the text of a generated module; returns its namespace, and whether the text is in a file."""
-    from cardan import _jit
+    from cardan.kernel import cache
 
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
-    path = _source_file(_jit.CACHE_DIRECTORY, f"primitive_{digest}.py", text)
+    path = _source_file(cache.CACHE_DIRECTORY, f"primitive_{digest}.py", text)
     name = str(path) if path is not None else f"<primitive {digest}>"
     module = ModuleType(f"cardan_primitive_{digest}")
     module.__file__ = name
@@ -110,10 +110,10 @@ def _source_file(root: Path | None, name: str, text: str) -> Path | None:
     """The file with this text in the private directory under root; None if it cannot be written safely."""
     if root is None:
         return None
-    from cardan import _jit
+    from cardan.kernel import cache
 
     try:
-        path = _jit.private(root / "primitives") / name
+        path = cache.private(root / "primitives") / name
         if not _contains(path, text):
             _write(path, text)
         return path if _contains(path, text) else None

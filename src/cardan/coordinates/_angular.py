@@ -11,7 +11,8 @@ gives the virtual rotation, T = B(ψ, θ, φ) the ZXZ angles; on the manifold T 
 Reads one feature; writes one row of a block, or ẋ and its bias (:mod:`cardan.coordinates._walk`).
 """
 
-from cardan._jit import inner, tail
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import tail
 from cardan.system.layout import ORIENTATION, POINT
 
 

@@ -11,11 +11,12 @@ det B = −sin θ: at θ = 0 and θ = π one direction of rotation is out of rea
 
 from math import atan2, cos, sin, sqrt
 
-from cardan._jit import evaluator, inner, piece
 from cardan.coordinates._angular import add_angular, angular_rates
 from cardan.coordinates._features import update_counted_angles, update_variables
 from cardan.coordinates._records import position, quaternion
 from cardan.coordinates._walk import walk
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import piece
 from cardan.solvers.abi import RETRACT
 from cardan.system.layout import BODIES
 

@@ -9,10 +9,11 @@ An orientation x = p ⊗ s is linear in p.  Velocities are (ṙ, ṗ).  For what
 each.  [Haug1989]
 """
 
-from cardan._jit import evaluator, inner, tail
 from cardan.coordinates._features import multiply, update_counted_angles, update_variables
 from cardan.coordinates._normalisation import WIDTH, add_step, normalise
 from cardan.coordinates._walk import walk
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import tail
 from cardan.solvers.abi import RETRACT
 from cardan.system.layout import BODIES, ORIENTATION, POINT
 

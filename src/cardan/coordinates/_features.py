@@ -7,7 +7,6 @@ Reads the packed tables and q; writes the rotation matrices, x and ∂f/∂x to 
 
 from math import floor, pi
 
-from cardan._jit import FIRST_ADDRESS, call_evaluator, call_primitive, cut, inner, piece, tail
 from cardan.constraints._generated import evaluate_primitive
 from cardan.coordinates._records import (
     AXES,
@@ -22,6 +21,8 @@ from cardan.coordinates._records import (
     variables,
     workspace,
 )
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import FIRST_ADDRESS, call_evaluator, call_primitive, cut, piece, tail
 from cardan.math._kernels import unwrapped
 from cardan.system import layout
 

@@ -4,8 +4,9 @@ Reads a table of addresses (J_…) of what is judged, the bounds and the poses. 
 residual that is largest in relation to its bound, and that bound.
 """
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, plain, pointer, view
 from cardan.coordinates._verdict import judge
+from cardan.kernel.jit import inner, jit, plain
+from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, pointer, view
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system._tables import shift_reference
 from cardan.system.layout import POSE

@@ -5,11 +5,11 @@ Velocities are (ṙ, ω in body).  For what is read and written see :mod:`cardan
 
 from math import cos, sqrt
 
-from cardan._jit import evaluator, inner
 from cardan.coordinates._angular import add_angular, angular_rates
 from cardan.coordinates._features import add_turns, tangent, update_counted_angles, update_variables
 from cardan.coordinates._records import counted_angles, pose
 from cardan.coordinates._walk import walk
+from cardan.kernel.jit import evaluator, inner
 from cardan.math._kernels import half_sine_ratio
 from cardan.solvers.abi import RETRACT
 from cardan.system.layout import BODIES

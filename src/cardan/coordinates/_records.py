@@ -1,13 +1,14 @@
 """Names for what evaluators read and write: parts of the packed tables, of q, and of the workspace.
 
 A record is a pointer into the integers, read by field: ``record[ROWS]``.  Its features begin at ``features(record)``;
-``feature(features(record), k)[KIND]`` is a field of the k-th.  Accessors made by :func:`cardan._jit.piece` are pointer
-arithmetic in the calling kernel and take no time, neither to run nor to compile.
+``feature(features(record), k)[KIND]`` is a field of the k-th.  Accessors made by ``piece`` are pointer arithmetic in
+the calling kernel and take no time, neither to run nor to compile.
 """
 
 from typing import NamedTuple
 
-from cardan._jit import inner, piece, tail
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import piece, tail
 from cardan.system import layout
 
 AXES = 9  # floats of three axes, from which a counted angle is read

@@ -27,10 +27,11 @@ row along the paths, and its workspace, whose pieces the header of the tree name
 
 from math import cos, sin
 
-from cardan._jit import cut, evaluator, inner, piece, tail
 from cardan.coordinates import _tree_poses as tree
 from cardan.coordinates._features import multiply, update_features, update_matrices, update_primitive
 from cardan.coordinates._records import counted_angles, feature, features, pose, quaternion, workspace
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import cut, piece, tail
 from cardan.solvers.abi import ENTER, JACOBIAN, LEAVE, RESIDUAL, RETRACT
 from cardan.system import layout
 

@@ -6,7 +6,8 @@ of bodies adds up, for each of its bodies, the forces of all its constraints, in
 the body.  No two groups write to the same place, so the results do not depend on the number of threads.
 """
 
-from cardan._jit import call_evaluator, cut, exact, pointer, tail
+from cardan.kernel.jit import exact
+from cardan.kernel.memory import call_evaluator, cut, pointer, tail
 from cardan.solvers import abi
 from cardan.solvers._gradient import (
     GROUP,

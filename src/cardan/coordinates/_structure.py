@@ -4,7 +4,7 @@ Reads the records; writes one constraint of the structure for each, then one per
 rows.  These kernels are interpreted at first (:mod:`cardan.lazy`): they use no accessors of other kernel modules.
 """
 
-from cardan._jit import exact
+from cardan.kernel.jit import exact
 from cardan.solvers import abi
 from cardan.solvers.abi import C_BLOCKS, C_ENTRY, C_ROW, C_ROWS, C_SLOTS
 from cardan.system import layout

@@ -20,9 +20,10 @@ coordinates.
 
 from math import atan2, cos, nan, pi, sin, sqrt
 
-from cardan._jit import call_primitive, cut, inner, piece, tail
 from cardan.coordinates._features import multiply, update_counted_angles
 from cardan.coordinates._records import counted_angles, pose, quaternion
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import call_primitive, cut, piece, tail
 from cardan.math._kernels import half_sine_ratio
 from cardan.solvers.abi import ENTER, RETRACT
 from cardan.system.layout import ABOUT_Z, ANGLES, ANYHOW, BODIES, BY_USER, CROSSED, STILL

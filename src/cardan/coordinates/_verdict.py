@@ -6,7 +6,7 @@ its constraints where  |r|/L ≤ max(tol, rounding of the coordinates)  for leng
 
 from math import inf, isfinite
 
-from cardan._jit import exact
+from cardan.kernel.jit import exact
 from cardan.system.layout import POSE
 
 # bounds of a verdict

@@ -7,11 +7,11 @@ sphere it is no derivative.  It is there to be compared with :mod:`cardan.coordi
 For what is read and written see :mod:`cardan.coordinates._walk`.
 """
 
-from cardan._jit import evaluator, inner
 from cardan.coordinates._angular import add_angular, angular_rates
 from cardan.coordinates._features import update_counted_angles, update_variables
 from cardan.coordinates._normalisation import WIDTH, add_step, normalise
 from cardan.coordinates._walk import walk
+from cardan.kernel.jit import evaluator, inner
 from cardan.solvers.abi import RETRACT
 from cardan.system.layout import BODIES
 

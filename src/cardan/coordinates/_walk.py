@@ -16,10 +16,11 @@ rates   (kind, s, p, A, v, x, rate, bias): ẋ and bias of one feature; v are th
 where s are the feature's local coordinates, p and A the quaternion and the rotation matrix of its body.
 """
 
-from cardan._jit import FIRST_ADDRESS, call_primitive, cut, inner, tail
 from cardan.constraints._generated import primitive_curvature
 from cardan.coordinates._features import expand, multiply, rotate, update_features, update_matrices, update_primitive
 from cardan.coordinates._records import curvature_codes, feature, features, matrix, quaternion, workspace
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import FIRST_ADDRESS, call_primitive, cut, tail
 from cardan.solvers.abi import GAMMA, JACOBIAN, MOTION
 from cardan.system import layout
 

@@ -71,7 +71,7 @@ def _address(module: str) -> int:
 
 @cache
 def _motion_address(module: str) -> int:
-    from cardan._jit import evaluator
+    from cardan.kernel.jit import evaluator
 
     return evaluator(import_module(module).evaluate_motion)
 

@@ -137,7 +137,7 @@ class Judge:
     """
 
     def __init__(self, piece: System, tolerance: float, time: float) -> None:
-        from cardan._jit import address_of
+        from cardan.kernel.memory import address_of
 
         self.piece = piece
         self.problem = p = formulations.problem(piece.judged(), "manifold", None, time)

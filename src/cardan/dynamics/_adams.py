@@ -10,7 +10,6 @@ STEP is kept.  The kernel returns if it needs values that only Python computes (
 tells where it continues when it is called again.
 """
 
-from cardan._jit import cut, evaluator, floats_at, inner, tail
 from cardan.dynamics import abi
 from cardan.dynamics._equations import (
     END_MULTIPLIERS,
@@ -28,6 +27,8 @@ from cardan.dynamics._equations import (
 )
 from cardan.dynamics._instant import ACCELERATE, APPROACH, CLOSE, CURVATURE, KEEP, LINEARIZE, SEEK, at_instant, at_stops
 from cardan.dynamics.abi import WIDTH
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import cut, floats_at, tail
 
 MOST = 7  # nodes of a polynomial
 SAME_STEP = 1e-9  # steps that differ by less, relatively, have the same weights

@@ -12,9 +12,10 @@ With ε = 0 they remove the rounding of an ill-conditioned S.
 
 from math import sqrt
 
-from cardan._jit import cut, evaluator, inner, tail
 from cardan.dynamics import abi
 from cardan.dynamics.abi import WIDTH
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import cut, tail
 
 # a pair of strips that share a body: equations, rows, first entries and strides of both
 FIRST_A, FIRST_B, ROWS_A, ROWS_B, ENTRY_A, ENTRY_B, STRIDE_A, STRIDE_B, PAIR = range(9)

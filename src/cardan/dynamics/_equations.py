@@ -18,10 +18,11 @@ the third, which then has a factor of its own.
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, plain, tail
 from cardan.dynamics import abi
 from cardan.dynamics._dual import subtract_times
 from cardan.dynamics.abi import WIDTH
+from cardan.kernel.jit import inner, plain
+from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, tail
 from cardan.solvers import abi as solvers_abi
 from cardan.system.layout import POSE
 

@@ -5,7 +5,6 @@
 Compiled only where they are used.  Reads J and the scales D at hand; writes X, SCRATCH, the first half of VALUES.
 """
 
-from cardan._jit import evaluator, integers_at, plain, tail
 from cardan.dynamics import abi
 from cardan.dynamics._dual import subtract_times
 from cardan.dynamics._equations import (
@@ -21,6 +20,8 @@ from cardan.dynamics._equations import (
     take_rows,
 )
 from cardan.dynamics.abi import WIDTH
+from cardan.kernel.jit import evaluator, plain
+from cardan.kernel.memory import integers_at, tail
 from cardan.solvers import abi as solvers_abi
 
 RESIDUAL = plain(solvers_abi.RESIDUAL)

@@ -14,7 +14,6 @@ ACCELERATE a ← v̇, multipliers ← λ
 ========== =========================================================================================================
 """
 
-from cardan._jit import call_evaluator, evaluator, floats_at, inner, plain, tail
 from cardan.dynamics import abi
 from cardan.dynamics._equations import (
     ACCURATE,
@@ -32,6 +31,8 @@ from cardan.dynamics._equations import (
     update_gamma,
 )
 from cardan.dynamics.abi import WIDTH
+from cardan.kernel.jit import evaluator, inner, plain
+from cardan.kernel.memory import call_evaluator, floats_at, tail
 
 APPROACH, LINEARIZE, CLOSE, CURVATURE, ACCELERATE = (plain(1 << k) for k in range(5))
 SEEK, KEEP = plain(abi.SEEK), plain(abi.KEEP)

@@ -19,10 +19,11 @@ body, then one per equation), and the sum of the solutions of proximal iteration
 
 from math import sqrt
 
-from cardan._jit import cut, evaluator, inner, tail
 from cardan.dynamics import abi
 from cardan.dynamics._dual import EXACT, MOST, NOISE, SLOW, dot_6, is_slow, largest, subtract_times, subtract_transposed
 from cardan.dynamics.abi import WIDTH
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import cut, tail
 
 # table at P_FIRST_TABLE: numbers of columns and of floats of the factor, then offsets in the pattern
 COUNT, VALUES, COLUMNS, ENTRIES, FILLS, UPDATES, HEADER = range(7)

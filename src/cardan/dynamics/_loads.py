@@ -16,21 +16,11 @@ and the arguments of one function.
 
 from math import nan, pi, sqrt, tanh
 
-from cardan._jit import (
-    call_evaluator,
-    call_primitive,
-    cut,
-    evaluator,
-    exact_inner,
-    floats_at,
-    inner,
-    integers_at,
-    plain,
-    tail,
-)
 from cardan.coordinates._records import matrix
 from cardan.dynamics import abi
 from cardan.dynamics.abi import WIDTH
+from cardan.kernel.jit import evaluator, exact_inner, inner, plain
+from cardan.kernel.memory import call_evaluator, call_primitive, cut, floats_at, integers_at, tail
 from cardan.solvers._blocks import add_transpose_times, times
 from cardan.solvers.abi import JACOBIAN as JACOBIAN_OPERATION
 

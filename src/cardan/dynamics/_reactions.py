@@ -7,10 +7,11 @@ Each kernel evaluates at every row of q; the job is the table of a problem (:mod
 algebra is that of :mod:`cardan.dynamics.abi`.
 """
 
-from cardan._jit import call_evaluator, floats_at, inner, integers_at, jit, plain, tail
 from cardan.dynamics import abi
 from cardan.dynamics._equations import REGULAR
 from cardan.dynamics.abi import WIDTH
+from cardan.kernel.jit import inner, jit, plain
+from cardan.kernel.memory import call_evaluator, floats_at, integers_at, tail
 from cardan.solvers import abi as solvers_abi
 from cardan.solvers._blocks import scale_rows
 

@@ -9,12 +9,13 @@ The error of a step is that of a second method of lower order with the same stag
 
 from math import sin, sqrt
 
-from cardan._jit import cut, evaluator, floats_at, inner, tail
 from cardan.dynamics import abi
 from cardan.dynamics._adams import SAME_TIME, accept, is_at, is_finite, lacks_drivers, next_chunk, next_time, store
 from cardan.dynamics._equations import END_MULTIPLIERS, NEW_A, NEW_Q, NEW_V, SHIFT, STAGES, piece, retract, set_drivers
 from cardan.dynamics._instant import ACCELERATE, APPROACH, CLOSE, CURVATURE, KEEP, LINEARIZE, SEEK, at_instant, at_stops
 from cardan.dynamics.abi import WIDTH
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import cut, floats_at, tail
 
 SMALL = 0.02  # [rad] below, a series is used: rounding of the closed form is divided by the square of the angle
 

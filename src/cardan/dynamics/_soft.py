@@ -15,11 +15,12 @@ Reads the soft table and what its evaluator has written; writes the parts of SOF
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, plain, tail
 from cardan.dynamics import abi
 from cardan.dynamics._dual import dot_6
 from cardan.dynamics._equations import X, call_algebra, piece, roots
 from cardan.dynamics.abi import WIDTH
+from cardan.kernel.jit import inner, plain
+from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, tail
 from cardan.solvers import abi as solvers_abi
 
 JACOBIAN, GAMMA = plain(solvers_abi.JACOBIAN), plain(solvers_abi.GAMMA)

@@ -16,10 +16,11 @@ the axes of bodies, and those of a body that rotates uniformly are constant.  KE
 
 from math import sqrt
 
-from cardan._jit import evaluator, floats_at, inner, integers_at, tail
 from cardan.dynamics import abi
 from cardan.dynamics._equations import EVALUATION, MOVED_Q, RESIDUAL, SHIFT, VALUES, evaluate, piece, retract
 from cardan.dynamics.abi import WIDTH
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import floats_at, integers_at, tail
 
 EVENT_GAP = 1e-12  # relative to the extent, or in radians: a stop that is this near, or passed by less, is reached
 EVENT_STEP = 1e-13  # of a step: a bracket of an event is not made smaller

@@ -90,7 +90,7 @@ class Forces:
         self._make_tables()
 
     def _make_tables(self) -> None:
-        from cardan._jit import address_of
+        from cardan.kernel.memory import address_of
 
         functions = [law.function for law in self._laws] + [wrench.function for wrench in self._wrenches]
         self.asks = any(isinstance(function, Called) for function in functions)

@@ -216,7 +216,7 @@ class Integration:
 
     def _make_table(self, offsets: list[int]) -> None:
         """The job: addresses of arrays, which stay alive with the run, sizes, and offsets."""
-        from cardan._jit import address_of
+        from cardan.kernel.memory import address_of
 
         e, p = self.equations, self.equations.problem
         self._arrays = {

@@ -7,7 +7,8 @@ Closest points on triangles by regions ([Ericson2005] 5.1.5), pairs of triangles
 
 from math import inf, sqrt
 
-from cardan._jit import as_integers, cut, floats_at, inner, integers_at, jit, pointer, tail
+from cardan.kernel.jit import inner, jit
+from cardan.kernel.memory import as_integers, cut, floats_at, integers_at, pointer, tail
 
 LEAF = 4  # faces of a leaf, at most
 DEPTH = 128  # nodes that wait: the depth of a tree, at most 64, times two

@@ -13,15 +13,15 @@ from cardan.geometry.checks import FloatArray, IntArray
 
 @cache
 def _slowly() -> Any:
-    """address_of of _jit, and whether it must be used: if the JIT is disabled, an address is a key of an array."""
-    from cardan import _jit
+    """The general address_of, and whether it must be used: without the JIT an address is a key of an array."""
+    from cardan.kernel.memory import JIT_DISABLED, address_of
 
-    return _jit.address_of, _jit.JIT_DISABLED
+    return address_of, JIT_DISABLED
 
 
 def address_of(array: Any) -> int:
     """Address of the first element of a contiguous array, valid while the array exists; five times as fast as that of
-    _jit, if the array is writable."""
+    cardan.kernel.memory, if the array is writable."""
     slowly, always = _slowly()
     if not always:
         try:

@@ -41,7 +41,7 @@ class Mesh(Immutable):
             raise ModelError(
                 f"mesh: faces[{i}, {j}] is {self.faces[i, j]}; it must be an index below {len(self.vertices)}"
             )
-        from cardan._jit import address_of
+        from cardan.kernel.memory import address_of
 
         count = len(self.faces)
         t = self.vertices[self.faces]

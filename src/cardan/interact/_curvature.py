@@ -13,7 +13,6 @@ Reads the factor of the equations and W at q; writes STEP and the array CURVES.
 
 from math import sqrt
 
-from cardan._jit import floats_at, inner, integers_at, plain, tail
 from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics._dual import subtract_transposed
 from cardan.dynamics._equations import (
@@ -44,6 +43,8 @@ from cardan.dynamics._soft import (
 )
 from cardan.dynamics.abi import WIDTH
 from cardan.interact import abi
+from cardan.kernel.jit import inner, plain
+from cardan.kernel.memory import floats_at, integers_at, tail
 from cardan.solvers import abi as solvers_abi
 
 EVALUATE_JACOBIAN = plain(solvers_abi.JACOBIAN)

@@ -12,7 +12,6 @@ no stiffness is unstable).  With stiffness k, damping d, the acceleration a of t
 If the point moves by Δp, the spring loses ½ k |Δp|² more than this force does work: a hand at rest adds no energy.
 """
 
-from cardan._jit import cut, evaluator, floats_at, inner, integers_at, jit, plain, pointer, tail
 from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics._dual import dot_6
 from cardan.dynamics._equations import roots
@@ -33,6 +32,8 @@ from cardan.dynamics._soft import (
 from cardan.dynamics.abi import WIDTH
 from cardan.interact import abi
 from cardan.interact._hands import back_rotated, rotated, turn_error, update_hand
+from cardan.kernel.jit import evaluator, inner, jit, plain
+from cardan.kernel.memory import cut, floats_at, integers_at, pointer, tail
 from cardan.solvers import abi as solvers_abi
 from cardan.system.layout import POSE
 

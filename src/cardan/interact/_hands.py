@@ -10,10 +10,11 @@ The force of the mechanism on a hand is k r at p, its torque κ A e.
 
 from math import atan2, sqrt
 
-from cardan._jit import evaluator, inner, tail
 from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics.abi import WIDTH
 from cardan.interact import abi
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import tail
 from cardan.solvers.abi import GAMMA
 from cardan.system.layout import POSE
 

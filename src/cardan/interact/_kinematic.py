@@ -17,7 +17,6 @@ was passed is noted (:mod:`cardan.interact._singular`).
 Reads the tables of a session (:mod:`cardan.interact.abi`); writes q, poses, hands, events, control.
 """
 
-from cardan._jit import evaluator, floats_at, inner, integers_at, plain, tail
 from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics._dual import dot_6
 from cardan.dynamics._equations import (
@@ -74,6 +73,8 @@ from cardan.interact._singular import (
     signed_sigma,
     times_jacobian,
 )
+from cardan.kernel.jit import evaluator, inner, plain
+from cardan.kernel.memory import floats_at, integers_at, tail
 from cardan.solvers import abi as solvers_abi
 from cardan.system.layout import POSE
 

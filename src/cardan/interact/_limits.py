@@ -3,11 +3,12 @@
 Reads the stops and bounds of the equations; writes sides, active rows, values of bounds, and the ring of events.
 """
 
-from cardan._jit import floats_at, inner, integers_at, tail
 from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics._equations import VALUES, piece
 from cardan.dynamics._soft import FORCES, soft_multipliers, soft_part
 from cardan.interact import abi
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import floats_at, integers_at, tail
 
 BEYOND = 1e-12  # of the extent, or [rad]: a limit that is passed by more holds
 

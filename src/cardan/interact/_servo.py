@@ -5,7 +5,8 @@ in time if it ends before the next one is due.  If one ends later, those whose t
 Reads the table of a session, or of an idle cycle; writes the arrays of measurements.
 """
 
-from cardan._jit import call_evaluator, evaluator, jit, read_clock, sleep_until
+from cardan.kernel.jit import evaluator, jit
+from cardan.kernel.memory import call_evaluator, read_clock, sleep_until
 
 # numbers, integers: shared with Python
 STOP, PERIOD, SPIN, CLOCK, GETTIME, NANOSLEEP, MOST, CYCLES, LATE, MISSED, STATUS, SECONDS, NUMBERS = range(13)

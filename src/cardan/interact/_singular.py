@@ -14,12 +14,13 @@ Reads the tables of a session and the factor of the equations at hand; writes u,
 
 from math import sqrt
 
-from cardan._jit import floats_at, inner, integers_at, tail
 from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics._dual import dot_6
 from cardan.dynamics._equations import JACOBIAN, SHIFT, SOLVE, X, call_algebra, piece, roots
 from cardan.dynamics.abi import WIDTH
 from cardan.interact import abi
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import floats_at, integers_at, tail
 from cardan.system.layout import POSE
 
 LEAST_SIGMA = 1e-3  # with a smaller σ solutions are refined

@@ -47,7 +47,7 @@ class Closing:
         self._control = self._job.control
         self._control[solvers_abi.CHUNK] = 1.0
         self.kernel: Any = _blocks.run_at
-        from cardan._jit import address_of
+        from cardan.kernel.memory import address_of
 
         arrays = self._job.table, self._control, self._q, self._job.work
         self.places: IntArray = np.array([address_of(array) for array in arrays])

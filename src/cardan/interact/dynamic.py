@@ -33,7 +33,7 @@ class DynamicRun(Integration):
         """Let the hands of a session act: the table of their rows, and their records."""
         self._soft, self._hands = soft, hands
         self._spring: FloatArray = np.zeros(self.v.size)
-        from cardan._jit import address_of
+        from cardan.kernel.memory import address_of
 
         soft[dynamics_abi.SOFT_EXTRA] = address_of(self._spring if self.job[dynamics_abi.ASKS] else self.extra)
         self.job[dynamics_abi.SOFT_SOLVER] = _dynamic.SOLVE

@@ -193,7 +193,7 @@ class Session:
 
     def _make_tables(self) -> None:
         """Arrays that the kernels share, and their addresses; the arrays stay alive with the session."""
-        from cardan._jit import address_of
+        from cardan.kernel.memory import address_of
 
         run, e, own = self._run, self._equations, self._system
         bodies, n = len(own.names), e.equations.size
@@ -333,7 +333,7 @@ class Session:
         with self._exclusive():
             if self._recording is not None:
                 raise SessionError("this session is recorded already; stop that record first")
-            from cardan._jit import address_of
+            from cardan.kernel.memory import address_of
 
             self._reset()
             self._control[abi.WIDEST] = 0.0

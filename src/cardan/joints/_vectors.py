@@ -1,6 +1,6 @@
 """Kernels of vectors of three numbers and of rotation matrices, row by row."""
 
-from cardan._jit import inner
+from cardan.kernel.jit import inner
 
 
 @inner

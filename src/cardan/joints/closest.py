@@ -23,14 +23,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from cardan import _jit
 from cardan.errors import ModelError
 from cardan.geometry import Distance, Mesh
 from cardan.geometry import pose_derivatives as derivatives
 from cardan.geometry.shape import Shape
 from cardan.geometry.tree import Tree
-from cardan.joints import abi
+from cardan.joints import tables
 from cardan.joints.pairs import Contact, ContactStatus, is_planar
+from cardan.kernel import jit, memory
 from cardan.math import euler
 from cardan.system.attachments import Attachment, check_attached
 from cardan.system.state import FloatArray
@@ -90,9 +90,9 @@ class ClosestPair:
     def address(self) -> float:
         """Address of its table, valid in this process."""
         if self._table is None:
-            address, self._kept = _jit.evaluator_in_python(self._evaluate)
-            self._table = np.array([address], dtype=np.int64)
-            self._address = float(_jit.address_of(self._table))
+            address, self._kept = jit.evaluator_in_python(self._evaluate)
+            self._table = tables.PairTable.new(solver=address)
+            self._address = float(memory.address_of(self._table.as_ints))
         return self._address
 
     def points(self, pose: FloatArray) -> FloatArray:
@@ -137,19 +137,19 @@ class ClosestPair:
     def _evaluate(self, op: int, unused: Any, c: Any, x: Any, rate: Any, out: Any, jacobian: Any, work: Any) -> int:
         """The evaluator: rows with their derivatives by both frames, or curvatures; not numbers where it fails."""
         pose_a, pose_b = (np.array([x[7 * k + i] for i in range(7)]) for k in (0, 1))
-        rolls = op in (abi.ROLL, abi.ROLL_RATES)
+        rolls = op in (tables.ROLL, tables.ROLL_RATES)
         count = self.slips + self.spinless if rolls else 1
         rows = None
         try:
             with self._lock:
-                if op in (abi.RATES, abi.ROLL_RATES):
+                if op in (tables.RATES, tables.ROLL_RATES):
                     bend = self._roll_bend if rolls else self._bend
                     values = bend(pose_a, pose_b, np.array([rate[i] for i in range(14)]))
                 else:
                     values, rows = (self._roll_rows if rolls else self._row)(pose_a, pose_b)
         except Exception:  # no exception passes a kernel; `read` raises it again
             values = np.full(count, np.nan)
-            rows = None if op in (abi.RATES, abi.ROLL_RATES) else np.full((count, 14), np.nan)
+            rows = None if op in (tables.RATES, tables.ROLL_RATES) else np.full((count, 14), np.nan)
         for i in range(count):
             out[i] = values[i]
         if rows is not None:
@@ -206,7 +206,8 @@ class ClosestPair:
     def _roll_bend(self, a: FloatArray, b: FloatArray, rate: FloatArray) -> FloatArray:
         """t·(d/dt of u with u = 0), ṅ·Ω, without accelerations of the frames; S² and n by differences.
 
-        The gap stays as it is to first order, so that the way may be long compared with it: n has few digits there.
+        The gap stays as it is to first order, so that the way may be long compared with it: n = (S² − S¹)/g has as
+        many digits less as g is smaller than the coordinates.
         """
         omega = _angular(a, b, rate)
         A, B = (np.asarray(euler.matrix(euler.normalize(pose[3:]))) for pose in (a, b))

@@ -13,7 +13,8 @@ values, so threads may share the symbolic part.
 
 from math import sqrt
 
-from cardan._jit import inner, jit, tail
+from cardan.kernel.jit import inner, jit
+from cardan.kernel.memory import tail
 
 
 @jit

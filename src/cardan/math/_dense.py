@@ -2,7 +2,8 @@
 
 from math import sqrt
 
-from cardan._jit import cut, inner
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import cut
 
 
 @inner

@@ -4,7 +4,7 @@ from math import atan2, pi, sin, sqrt
 
 from numpy import floor  # that of math does not accept NaN
 
-from cardan._jit import inner
+from cardan.kernel.jit import inner
 
 SERIES_BELOW = 1e-2  # of t = (n/w)²: the error after eight terms of the series is t⁸ ≈ 1e-16
 TURN = 2.0 * pi

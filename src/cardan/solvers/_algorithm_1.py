@@ -9,18 +9,14 @@ pivot is below TRUNCATION times the largest pivot get no step.  Φ, J and the un
 scale 0 is fixed and has no column in J.
 """
 
-from math import sqrt
-
-from cardan._jit import as_integers, call_evaluator, evaluator, inner, jit, plain, tail
+from cardan.kernel.jit import evaluator, inner, plain
+from cardan.kernel.memory import as_integers, tail
 from cardan.math._dense import lu_solve, minimum_norm
 from cardan.solvers import abi
-from cardan.solvers._job import OWN, evaluate, has_ended, move, open_job, piece, structure_of
+from cardan.solvers._job import OWN, evaluate, has_ended, move, open_job, piece
 from cardan.solvers._newton import SINGULAR_RTOL
 
 EPSILON = 2.0**-52
-
-# how one of many starts ended
-END_ITERATIONS, END_OUTCOME, END_NORM, END = range(4)
 
 
 @inner
@@ -138,22 +134,3 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
 
 
 SOLVE = evaluator(_solve)
-
-
-@jit
-def run_many(job, starts, first, last, control, work, q, ends):
-    """Algorithm 1 with N = CHUNK from the starts first … last − 1, each a row of coordinates.
-
-    The solver is called by address, since an inlined copy might round differently.
-    ends ← ITERATIONS, OUTCOME, NORM of each start.
-    """
-    coordinates = structure_of(job)[abi.COORDINATES]
-    for k in range(first, last):
-        for i in range(coordinates):
-            q[i] = starts[k * coordinates + i]
-        control[abi.ITERATIONS] = 0.0
-        outcome = call_evaluator(job[abi.SOLVER], 0, job, control, q, control, control, control, work)
-        end = tail(ends, END * k)
-        end[END_ITERATIONS] = control[abi.ITERATIONS]
-        end[END_OUTCOME] = float(outcome)
-        end[END_NORM] = sqrt(2.0 * control[abi.COST])

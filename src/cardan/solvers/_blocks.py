@@ -2,18 +2,8 @@
 
 from math import sqrt
 
-from cardan._jit import (
-    address_in_kernel,
-    call_evaluator,
-    exact,
-    exact_inner,
-    floats_at,
-    inner,
-    integers_at,
-    jit,
-    pointer,
-    tail,
-)
+from cardan.kernel.jit import exact, exact_inner, inner, jit
+from cardan.kernel.memory import address_in_kernel, call_evaluator, floats_at, integers_at, pointer, tail
 from cardan.solvers import abi
 
 

@@ -1,6 +1,7 @@
 """Normal equations of a small system: dense JᵀJ and dense Cholesky factorisation."""
 
-from cardan._jit import cut, evaluator, inner, tail
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import cut, tail
 from cardan.math._dense import cholesky, cholesky_solve
 from cardan.solvers import abi
 from cardan.solvers._blocks import row_length

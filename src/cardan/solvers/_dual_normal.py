@@ -17,7 +17,8 @@ that of g times λ/(σ² + λ), with σ the singular value.  The other component
 for which the exact factor is 1/λ.  The second term alone, with g in place of h, would lose all digits below eps/λ.
 """
 
-from cardan._jit import call_evaluator, cut, evaluator, tail
+from cardan.kernel.jit import evaluator
+from cardan.kernel.memory import call_evaluator, cut, tail
 from cardan.solvers._blocks import add_transpose_times, times, transpose_times
 from cardan.solvers.abi import BACK_SOLVE, DAMPING, FACTOR, ROWS, UNKNOWNS
 

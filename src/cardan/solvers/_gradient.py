@@ -19,7 +19,8 @@ bits (:mod:`cardan.coordinates.shares`).
 
 from math import inf, sqrt
 
-from cardan._jit import evaluator, exact, exact_inner, plain, pointer, tail
+from cardan.kernel.jit import evaluator, exact, exact_inner, plain
+from cardan.kernel.memory import pointer, tail
 from cardan.solvers import abi
 from cardan.solvers._job import OWN, evaluate, open_job, piece, retract
 

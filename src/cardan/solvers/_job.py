@@ -2,7 +2,8 @@
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, plain
+from cardan.kernel.jit import inner, plain
+from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at
 from cardan.solvers import abi
 from cardan.solvers._blocks import half_square, largest, scale_rows
 

@@ -10,7 +10,7 @@ order of convergence above one if J is rank-deficient, as it is with redundant c
 
 from math import sqrt
 
-from cardan._jit import evaluator, plain
+from cardan.kernel.jit import evaluator, plain
 from cardan.solvers import abi
 from cardan.solvers._blocks import cap_rotations, half_square, largest, update_defect
 from cardan.solvers._job import OWN, call_linear, evaluate_scaled, open_job, piece, retract

@@ -9,7 +9,8 @@ while the residual exceeds the tolerance (the paper prints the opposite sign).
 
 from math import sqrt
 
-from cardan._jit import as_integers, cut, evaluator, inner, plain, tail
+from cardan.kernel.jit import evaluator, inner, plain
+from cardan.kernel.memory import as_integers, cut, tail
 from cardan.math._dense import minimum_norm
 from cardan.solvers import abi
 from cardan.solvers._blocks import shorten_rows, spread_rows, update_defect

@@ -4,7 +4,8 @@ The pattern is one table of integers: a header of offsets, the structure of the 
 elimination order, and for each constraint the pairs of its blocks with the index of their product in the factor.
 """
 
-from cardan._jit import cut, evaluator, inner, jit, tail
+from cardan.kernel.jit import evaluator, inner, jit
+from cardan.kernel.memory import cut, tail
 from cardan.math._block_cholesky import factorise, substitute
 from cardan.solvers import abi
 from cardan.solvers._blocks import row_length

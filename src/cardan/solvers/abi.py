@@ -1,6 +1,6 @@
 """Layout of the tables that solvers, linear algebra and evaluators share: integer constants, inlined into kernels.
 
-Solvers, linear algebra and evaluators are C functions with one ABI (:mod:`cardan._jit`), called by address.
+Solvers, linear algebra and evaluators are C functions with one ABI (:mod:`cardan.kernel.memory`), called by address.
 Operations of an evaluator:
 
 ========= ======================================================================

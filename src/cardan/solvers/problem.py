@@ -197,7 +197,7 @@ class Job:
 
     def with_scales(self, problem: Problem) -> NDArray[np.int64]:
         """The table with the scales of another problem, kept alive by the caller; only the length may differ."""
-        from cardan._jit import address_of
+        from cardan.kernel.memory import address_of
 
         table = self.table.copy()
         table[abi.SCALES] = address_of(problem.scales)

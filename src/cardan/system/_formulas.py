@@ -8,7 +8,8 @@ of the system and the variables in q; writes the expanded floats, the tangents, 
 
 from math import acos, asin, atan, atan2, cos, cosh, exp, log, nan, sin, sinh, sqrt, tan, tanh
 
-from cardan._jit import evaluator, exact_inner, tail
+from cardan.kernel.jit import evaluator, exact_inner
+from cardan.kernel.memory import tail
 from cardan.system.layout import NODE, OUTPUT, T_FLOATS, T_NODES, T_OUTPUTS, T_TANGENTS, TABLE
 
 

@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from cardan._jit import exact, exact_inner
+from cardan.kernel.jit import exact, exact_inner
 from cardan.system import layout
 
 SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has no size

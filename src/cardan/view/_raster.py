@@ -7,7 +7,7 @@ what was drawn there.  Reads vertices in pixels and depths, colours per corner; 
 
 from __future__ import annotations
 
-from cardan._jit import jit
+from cardan.kernel.jit import jit
 
 
 @jit

@@ -21,6 +21,7 @@ from cardan.analysis.result import AssemblyResult
 from cardan.cad.draft import Draft
 from cardan.errors import CardanError, ModelError
 from cardan.files import writer
+from cardan.joints import Role
 from cardan.mechanism import Mechanism
 from cardan.system.state import FloatArray, State
 from cardan.view import clip as clips
@@ -641,7 +642,7 @@ class Bench:
 
 def drivers(mechanism: Mechanism) -> list[tuple[str, Any]]:
     """Name and coordinate of every driver."""
-    return [(name, joint.ends[0]) for name, joint in mechanism.joints.items() if joint.kind.name == "drive"]
+    return [(name, joint.ends[0]) for name, joint in mechanism.joints.items() if joint.kind.role is Role.DRIVER]
 
 
 def without_drivers(mechanism: Mechanism) -> Mechanism:
@@ -665,7 +666,7 @@ def limits_of(mechanism: Mechanism, coordinate: Any) -> tuple[float, float]:
     """Bounds of a coordinate, infinite where there are none."""
     lower, upper = -math.inf, math.inf
     for joint in mechanism.joints.values():
-        if joint.kind.name == "limit" and joint.ends[0].features == coordinate.features:
+        if joint.kind.role is Role.LIMIT and joint.ends[0].features == coordinate.features:
             given = dict(joint.parameters)
             lower, upper = max(lower, given.get("lower", lower)), min(upper, given.get("upper", upper))
     return lower, upper

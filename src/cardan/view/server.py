@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qs, quote, urlsplit
 
-from cardan import _jit
 from cardan.cad.draft import Draft
 from cardan.cad.parts import Assembly
 from cardan.errors import CardanError, ModelError
 from cardan.examples import installed
+from cardan.kernel import cache
 from cardan.mechanism import Mechanism
 from cardan.view import page
 from cardan.view.bench import THREAD, Bench, Source
@@ -327,9 +327,9 @@ def bind(port: int | None) -> socket.socket:
 def token() -> str:
     """The user's token, made once; from the cache folder, or a new one where that cannot be written."""
     made = secrets.token_urlsafe(24)
-    if _jit.CACHE_DIRECTORY is None:
+    if cache.CACHE_DIRECTORY is None:
         return made
-    path = Path(_jit.CACHE_DIRECTORY).parent / "workbench-token"
+    path = Path(cache.CACHE_DIRECTORY).parent / "workbench-token"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):

@@ -1,0 +1,33 @@
+"""The spring step with a verdict after every iteration; it ends at the first pose that meets the tolerance.
+
+Reads the job of the gradient solver and the judging table, both by address.  Writes q, the control vector, and the
+verdict on q.
+"""
+
+from cardan.coordinates._judging import judge_at
+from cardan.kernel.jit import jit
+from cardan.kernel.memory import call_evaluator, pointer
+from cardan.solvers.abi import CHUNK, ITERATIONS, RUNNING, SOLVER, STATUS
+
+# result of a call
+UNDER_WAY = 0  # the iterations of this call are used up
+MET = 1
+ENDED = 2  # stalled, broken, or out of iterations
+
+
+@jit
+def descend(job, control, q, work, judged, bounds, judged_work, limits, found):
+    """Continue from q in place: up to control[ITERATIONS] = limits[0], or for limits[1] iterations.
+
+    found ← residual and bound of the verdict on q.
+    """
+    job = pointer(job)
+    for _ in range(limits[1] + 1):
+        judge_at(pointer(judged), bounds, pointer(q), pointer(judged_work), found)
+        if found[0] <= found[1]:
+            return MET
+        if control[STATUS] != RUNNING or control[ITERATIONS] >= limits[0]:
+            return ENDED
+        control[CHUNK] = 1.0
+        call_evaluator(job[SOLVER], 0, job, control, q, control, control, control, work)
+    return UNDER_WAY

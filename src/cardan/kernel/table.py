@@ -1,0 +1,373 @@
+"""Tables that Python and kernels share, declared once; workspaces, planned in one place.
+
+A table is a record of 8-byte fields::
+
+    class Hand(Table):
+        kind: Int  # FREE, POINT, POSE, PUSH
+        stiffness: Float  # [N/m]
+        force: Float[3]  # of the mechanism on the hand [N]
+        job: Ref[Job]  # a table at an address
+        weights: Ref[Float]  # an array at an address
+        solver: Address  # of a function
+        links: Within[Int]  # numbers at an offset from the beginning of this record, in words
+
+From the declaration come the offsets, the NumPy dtype (``Hand.dtype``), memory (``Hand.new()``, ``Hand.new(8)``), the
+lifetime of the arrays that a table refers to, and its description in the documents (:func:`describe`).  In a kernel,
+``hand = Hand(hands, k)`` is the k-th record from a pointer on; ``hand.stiffness`` reads a number,
+``hand.stiffness = 2.0`` writes one, ``hand.force`` is a pointer to three, ``hand.job`` is the table at that address.
+A field that is not declared is an error when the kernel is compiled, and an AttributeError without the JIT.
+
+A field of open size, ``blocks: Int[...]``, is the last one: as many numbers follow as the record says elsewhere.
+``records: Hand[...]`` is the first of several records that follow.  ``after(record, count)`` is the record behind
+these.  ``local(Hand)`` is a record of zeros on the stack of a kernel, for the state of a loop.
+
+A workspace names the pieces of one array of floats::
+
+    class Work(Workspace):
+        residual: Piece  # r at q, shape (rows,)
+        step: Piece
+
+``Work.plan(residual=n, step=m)`` gives the offsets of the pieces and of their end; in a kernel,
+``work = Work(offsets, memory)`` makes ``work.residual`` a pointer.  Without the JIT a piece has exactly its size.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+import numpy as np
+
+WORD = 8  # bytes of a field
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a field holds: ``code`` is a type of NumPy, ``count`` is None for one number and 0 for an open size.
+
+    ``refers``: "i8", "f8" or a table, of an array at an address; "function" for the address of a function.
+    ``within``: the number is not an address, but an offset from the record.
+    """
+
+    name: str
+    code: str
+    count: int | None = None
+    refers: Any = None
+    within: bool = False
+
+    def __getitem__(self, count: Any) -> Kind:
+        if self.count is not None or self.refers is not None:
+            raise TypeError(f"{self.name} has a size already")
+        if count is not ... and not (isinstance(count, int) and count > 0):
+            raise TypeError(f"{self.name}[{count!r}]: the size must be a positive integer, or ... if it is open")
+        return Kind(f"{self.name}[{'…' if count is ... else count}]", self.code, 0 if count is ... else count)
+
+    @property
+    def words(self) -> int:
+        """Size in fields of 8 bytes; an open size counts as none."""
+        return 1 if self.count is None else self.count
+
+
+Float: Any = Kind("Float", "f8")
+Int: Any = Kind("Int", "i8")
+Address: Any = Kind("Address", "i8", refers="function")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    name: str
+    within: bool
+
+    def __getitem__(self, target: Any) -> Kind:
+        if isinstance(target, Kind) and target.count is None and target.refers is None:
+            return Kind(f"{self.name}[{target.name}]", "i8", None, target.code, self.within)
+        if isinstance(target, TableMeta):
+            return Kind(f"{self.name}[{target.__name__}]", "i8", None, target, self.within)
+        raise TypeError(f"{self.name}[{target!r}]: it must refer to Int, Float or a table")
+
+
+Ref: Any = _Reference("Ref", within=False)
+Within: Any = _Reference("Within", within=True)
+
+
+class Field(property):
+    """One field: an attribute of the records of a table."""
+
+    def __init__(self, name: str, kind: Kind, first: int) -> None:
+        super().__init__(*_accessors(name, kind, first))
+        self.name = name
+        self.kind = kind
+        self.first = first
+
+
+def _accessors(name: str, kind: Kind, first: int) -> tuple[Any, Any]:
+    """Functions that read and write a field in Python, where speed matters: one for each kind."""
+    last = None if not kind.count else first + kind.count
+    refers = kind.refers
+
+    def read_table(record: Any) -> Any:
+        return refers._unchecked(record._ints[first:])
+
+    def read_within(record: Any) -> Any:
+        numbers = (record._floats if refers == "f8" else record._ints)[record._ints[first] :]
+        return refers(numbers) if isinstance(refers, TableMeta) else numbers
+
+    def read_reference(record: Any) -> Any:
+        kept = record._kept.get(name) if record._kept is not None else None
+        array = kept[0] if isinstance(kept, tuple) else kept
+        if array is None:  # a kernel that runs without the JIT: the address is a key
+            from cardan.kernel.memory import integers_at
+
+            array = integers_at(int(record._ints[first]))
+        return refers(array) if isinstance(refers, TableMeta) else array
+
+    def write_int(record: Any, value: Any) -> None:
+        record._ints[first] = value
+
+    def write_float(record: Any, value: Any) -> None:
+        record._floats[first] = value
+
+    def write_ints(record: Any, value: Any) -> None:
+        record._ints[first:last] = value
+
+    def write_floats(record: Any, value: Any) -> None:
+        record._floats[first:last] = value
+
+    def refer(record: Any, value: Any) -> None:
+        record._refer(name, first, refers, value)
+
+    if refers == "function":
+        return lambda record: int(record._ints[first]), write_int
+    if kind.count == 0 and refers is not None:
+        return read_table, None
+    if refers is not None:
+        return (read_within, write_int) if kind.within else (read_reference, refer)
+    if kind.count is None:
+        if kind.code == "i8":
+            return lambda record: record._ints[first], write_int
+        return lambda record: record._floats[first], write_float
+    if kind.code == "i8":
+        return lambda record: record._ints[first:last], write_ints
+    return lambda record: record._floats[first:last], write_floats
+
+
+class TableMeta(type):
+    """Reads the fields of a table from its annotations."""
+
+    _fields: dict[str, Field]
+    _size: int
+
+    def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
+        annotations = body.pop("__annotations__", {})
+        if bases:
+            body["__slots__"] = ()
+        made: Any = super().__new__(meta, name, bases, body)
+        if not bases:
+            return made
+        made._fields = dict(made._fields)
+        space = {**vars(sys.modules[made.__module__]), name: made}
+        for field, text in annotations.items():
+            kind = eval(text, space) if isinstance(text, str) else text
+            if not isinstance(kind, Kind):
+                raise TypeError(f"{name}.{field} is {kind!r}; it must be Int, Float, Address, Ref[…] or a size of them")
+            if made._fields and [*made._fields.values()][-1].kind.count == 0:
+                raise TypeError(f"{name}.{field} follows a field of open size, which must be the last one")
+            if hasattr(made, field):
+                raise TypeError(f"{name} has another attribute {field!r}; choose another name for the field")
+            made._fields[field] = Field(field, kind, made._size)
+            setattr(made, field, made._fields[field])
+            made._size += kind.words
+        return made
+
+    def new(cls, count: int = 1, /, *, open: int = 0, **values: Any) -> Any:
+        """A record of zeros that owns its memory, or the first of several; ``open``: size of an open field."""
+        made = cls(np.zeros(cls._size * count + open, np.int64), kept={})
+        for name, value in values.items():
+            setattr(made, name, value)
+        return made
+
+    def __getitem__(cls, count: Any) -> Kind:
+        """The kind of a field of open size: records of this table that follow."""
+        if count is not ...:
+            raise TypeError(f"{cls.__name__}[{count!r}]: the number of records must be open, as in {cls.__name__}[...]")
+        return Kind(f"{cls.__name__}[…]", "i8", 0, cls)
+
+    def _unchecked(cls, numbers: Any) -> Any:
+        """A record whose size is not checked: behind the last record there is none."""
+        made = object.__new__(cls)
+        made._see(numbers, None)
+        return made
+
+    # These are properties of the class alone: a record may have fields with the same names.
+
+    @property
+    def fields(cls) -> dict[str, Field]:
+        """The fields by name."""
+        return cls._fields
+
+    @property
+    def size(cls) -> int:
+        """Number of words of a record, without its open field."""
+        return cls._size
+
+    @property
+    def dtype(cls) -> np.dtype[Any]:
+        """The fields as a structured type; an open field is left out."""
+        kinds = [(name, field.kind) for name, field in cls.fields.items() if field.kind.count != 0]
+        return np.dtype([(name, kind.code, (kind.count,)) if kind.count else (name, kind.code) for name, kind in kinds])
+
+    @property
+    def addresses(cls) -> dict[str, int]:
+        """Fields that hold addresses, valid in one process only, and their offsets."""
+        own = [field for field in cls.fields.values() if field.kind.count is None and not field.kind.within]
+        return {field.name: field.first for field in own if field.kind.refers is not None}
+
+
+class Table(metaclass=TableMeta):
+    """A record at a place in memory: ``Hand(array)``, ``Hand(array, k)``; see the module."""
+
+    __slots__ = ("__weakref__", "_floats", "_ints", "_kept")
+    _fields: ClassVar[dict[str, Field]] = {}
+    _size: ClassVar[int] = 0
+
+    def __init__(self, memory: Any, k: int = 0, kept: dict[Any, Any] | None = None) -> None:
+        if isinstance(memory, Table):
+            kept = memory._kept if kept is None else kept
+            memory = memory._ints
+        size = type(self)._size
+        numbers = memory[size * k :] if k else memory
+        if k < 0 or len(numbers) < size:
+            raise IndexError(f"{type(self).__name__} {k} has {size} words; {len(numbers)} are there")
+        self._see(numbers, kept)
+
+    def _see(self, numbers: Any, kept: dict[Any, Any] | None) -> None:
+        set_slot = object.__setattr__
+        set_slot(self, "_ints", numbers if numbers.dtype.kind == "i" else numbers.view(np.int64))
+        set_slot(self, "_floats", numbers if numbers.dtype.kind == "f" else numbers.view(np.float64))
+        set_slot(self, "_kept", kept)
+
+    @property
+    def as_ints(self) -> Any:
+        """The words of the record and of what follows it, as integers."""
+        return self._ints
+
+    @property
+    def as_floats(self) -> Any:
+        """The words of the record and of what follows it, as floats: the same bytes."""
+        return self._floats
+
+    def _refer(self, name: str, first: int, refers: Any, value: Any) -> None:
+        """Write the address of an array or a table, and keep it alive as long as this record."""
+        what = f"{type(self).__name__}.{name}"
+        if self._kept is None:
+            raise TypeError(f"{what} refers to memory, which only an owner keeps; make the record by new")
+        if isinstance(value, Table):
+            array, kept = value._ints, (value._ints, value._kept)
+        else:
+            array = kept = value
+        if array is None:
+            self._ints[first] = 0
+            self._kept.pop(name, None)
+            return
+        if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.flags.c_contiguous:
+            raise TypeError(f"{what} was given {value!r:.60}; it must be a contiguous array")
+        wanted = None if isinstance(refers, TableMeta) else refers
+        if wanted is not None and array.dtype != np.dtype(wanted):
+            raise TypeError(f"{what} was given {array.dtype}; it must be {wanted}")
+        self._kept[name] = kept
+        self._ints[first] = _address_of(array)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in type(self)._fields:
+            raise _no_such(type(self), name, type(self)._fields)
+        object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        raise _no_such(type(self), name, type(self)._fields)
+
+
+def _address_of(array: Any) -> int:
+    from cardan.kernel.memory import address_of
+
+    return address_of(array)
+
+
+def _no_such(owner: type, name: str, known: Iterable[str]) -> AttributeError:
+    similar = get_close_matches(name, known, 1)
+    hint = f"; did you mean {similar[0]!r}?" if similar else ""
+    return AttributeError(f"{owner.__name__} has no field {name!r}{hint}", name=name)
+
+
+Piece: Any = Kind("Piece", "f8", 0)
+
+
+class WorkspaceMeta(type):
+    """Reads the names of the pieces of a workspace from its annotations."""
+
+    pieces: dict[str, int]
+
+    def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
+        annotations = body.pop("__annotations__", {})
+        if bases:
+            body["__slots__"] = ()
+        made: Any = super().__new__(meta, name, bases, body)
+        if bases:
+            made.pieces = dict(made.pieces)
+            for piece in annotations:
+                if piece in made.pieces or hasattr(Workspace, piece):
+                    raise TypeError(f"{name} has another attribute {piece!r}; choose another name for the piece")
+                made.pieces[piece] = len(made.pieces)
+        return made
+
+
+class Workspace(metaclass=WorkspaceMeta):
+    """Named pieces of one array of floats; see the module."""
+
+    __slots__ = ("_memory", "_offsets")
+    pieces: ClassVar[dict[str, int]] = {}
+
+    def __init__(self, offsets: Any, memory: Any) -> None:
+        object.__setattr__(self, "_offsets", offsets)
+        object.__setattr__(self, "_memory", memory)
+
+    @classmethod
+    def plan(cls, **sizes: int) -> Any:
+        """Offsets of the pieces, and of their end; every piece needs its size, in floats."""
+        if set(sizes) != set(cls.pieces):
+            missing = [name for name in cls.pieces if name not in sizes]
+            unknown = [name for name in sizes if name not in cls.pieces]
+            raise TypeError(f"the plan of {cls.__name__} lacks sizes of {missing}, and does not know {unknown}")
+        return np.cumsum([0, *(int(sizes[name]) for name in cls.pieces)], dtype=np.int64)
+
+    def __getattr__(self, name: str) -> Any:
+        number = type(self).pieces.get(name)
+        if number is None:
+            raise _no_such(type(self), name, type(self).pieces)
+        first, end = int(self._offsets[number]), int(self._offsets[number + 1])
+        if not 0 <= first <= end <= len(self._memory):
+            raise IndexError(f"piece {name!r} is from {first} to {end}; the workspace has {len(self._memory)} floats")
+        return self._memory[first:end]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"pieces of {type(self).__name__} are written element by element, not assigned")
+
+
+def describe(table: Any) -> str:
+    """The fields of a table or the pieces of a workspace, with their comments, as a table in Markdown."""
+    comments: dict[str, str] = {}
+    for owner in reversed(table.__mro__[:-2]):  # without Table or Workspace, and object
+        for line in inspect.getsource(owner).splitlines():
+            found = re.match(r"    (\w+): [^#]+(?:#\s*(.*))?$", line)
+            if found:
+                comments[found[1]] = found[2] or ""
+    if isinstance(table, TableMeta):
+        rows = [(name, field.kind.name, str(field.first)) for name, field in table.fields.items()]
+        head = "| field | type | offset | meaning |\n|---|---|---|---|"
+        return "\n".join([head, *(f"| `{n}` | {kind} | {at} | {comments.get(n, '')} |" for n, kind, at in rows)])
+    head = "| piece | meaning |\n|---|---|"
+    return "\n".join([head, *(f"| `{name}` | {comments.get(name, '')} |" for name in table.pieces)])

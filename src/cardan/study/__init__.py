@@ -1,1 +1,0 @@
-"""Numerical studies: repetitions of published experiments, compared with the published results."""

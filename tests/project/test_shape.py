@@ -1,0 +1,111 @@
+"""Laws on the source itself: short argument lists, few paths, and the interface of every solver."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import cardan
+from cardan.solvers import methods
+
+SOURCE = Path(cardan.__file__).parent
+MOST_ARGUMENTS = 10  # self and cls are not counted
+MOST_PATHS = 30  # cyclomatic complexity
+
+# Functions above the bars, to be divided.  No other may be above them, and one that is divided leaves its list.
+LONG_CALLS = {
+    "analysis/simulation.py: __init__",
+    "coordinates/_tree_poses.py: choose",
+    "coordinates/_walk.py: walk",
+    "dynamics/_reactions.py: drift",
+    "dynamics/_reactions.py: least_norm",
+    "dynamics/integrate.py: __init__",
+    "geometry/_balls.py: holds",
+    "interact/session.py: __init__",
+    "joints/pairs.py: __init__",
+    "mechanism/mechanism.py: simulate",
+    "solvers/_algorithm_1.py: solve",
+    "system/_tables.py: measure",
+}
+MANY_PATHS = {
+    "analysis/impossible.py: _points_contradict",
+    "diagnosis/freedom.py: diagnose",
+    "dynamics/_adams.py: _advance",
+    "files/text.py: _toml_lines",
+    "geometry/_search.py: search",
+    "interact/_kinematic.py: _cycle",
+    "interact/range.py: extreme",
+    "joints/_pair.py: solve_step",
+    "math/_dense.py: minimum_norm",
+    "system/_formulas.py: apply",
+    "view/places.py: _assign",
+}
+
+
+def argument_count(function):
+    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def path_count(function):
+    """Cyclomatic complexity: one, and one for each place where the flow divides, in nested functions too."""
+    count = 1
+    for node in ast.walk(function):
+        match node:
+            case ast.If() | ast.IfExp() | ast.For() | ast.AsyncFor() | ast.While() | ast.ExceptHandler() | ast.Assert():
+                count += 1
+            case ast.BoolOp(values=values):
+                count += len(values) - 1
+            case ast.comprehension(ifs=conditions):
+                count += 1 + len(conditions)
+            case ast.match_case():
+                count += 1
+    return count
+
+
+@cache
+def functions():
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.name != "_generated.py":
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    found.append((f"{path.relative_to(SOURCE).as_posix()}: {node.name}", node))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("count", "most", "known"),
+    [(argument_count, MOST_ARGUMENTS, LONG_CALLS), (path_count, MOST_PATHS, MANY_PATHS)],
+    ids=["arguments", "complexity"],
+)
+def test_functions_are_small(count, most, known):
+    found = {name: number for name, node in functions() if (number := count(node)) > most}
+    assert not found.keys() - known, {name: found[name] for name in found.keys() - known}
+    assert not known - found.keys(), f"remove from the list: {sorted(known - found.keys())}"
+
+
+def test_paths_are_counted():
+    sample = """
+def f(x, ys):
+    if x and ys or not x:  # 3
+        return [y for y in ys if y]  # 2
+    for y in ys:  # 1
+        try:
+            x = y if y else 1 / y  # 1
+        except ZeroDivisionError:  # 1
+            match x:
+                case 0:  # 1
+                    pass
+"""
+    assert path_count(ast.parse(sample).body[0]) == 10
+
+
+@pytest.mark.parametrize("kernel", sorted({s.kernel for m in methods.REGISTRY.values() for s in m.stages}))
+def test_every_solver_has_the_same_interface(kernel):
+    module = methods.load(kernel)
+    assert isinstance(module.SOLVE, int)
+    assert callable(module.pieces) and callable(module.prepare)
