@@ -20,7 +20,7 @@ from cardan.files import schema
 from cardan.joints import REGISTRY, JointKind, Role
 from cardan.joints.placing import TEXT, WORDS, takes_place
 from cardan.mechanism.building import OF_ONE
-from cardan.shapes.shape import MAKERS
+from cardan.shapes.registry import MAKERS
 from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
 from cardan.system.relations import Motion
 
@@ -91,6 +91,11 @@ def _methods(kind: Kind) -> list[str]:
     return ["    @overload", *one, "    @overload", *other]
 
 
+def _import(module: str, names: list[str]) -> str:
+    line = f"from {module} import {', '.join(names)}"
+    return line if len(line) <= WIDTH else "\n".join([f"from {module} import (", *(f"    {n}," for n in names), ")"])
+
+
 def stub() -> str:
     """The types of all methods that are made of kinds."""
     lines = ["class Methods:"]
@@ -103,7 +108,7 @@ def stub() -> str:
     for name in sorted(names):
         module = next(module for module in MODULES if hasattr(import_module(module), name))
         found.setdefault(module, []).append(name)
-    imports = [f"from {module} import {', '.join(found[module])}" for module in sorted(found) if module != "typing"]
+    imports = [_import(module, found[module]) for module in sorted(found) if module != "typing"]
     return "\n".join([HEADER, "", f"from typing import {', '.join(found['typing'])}", "", *imports, "", *lines, ""])
 
 

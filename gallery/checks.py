@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.examples import ExampleError
+from cardan.joints import Role
 from cardan.mechanism import Mechanism
 from cardan.system.state import Pose, State
 
