@@ -20,7 +20,7 @@ from cardan.files import schema
 from cardan.joints import REGISTRY, JointKind, Role
 from cardan.joints.placing import TEXT, WORDS, takes_place
 from cardan.mechanism.building import OF_ONE
-from cardan.shapes.shape import MAKERS
+from cardan.shapes.registry import MAKERS
 from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
 from cardan.system.relations import Motion
 

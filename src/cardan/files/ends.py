@@ -93,15 +93,15 @@ class Ends(Values):
 
     def _option(self, path: Path, value: Any, option: spec.Option, on: Sequence[Coordinate]) -> Any:
         """The value of an option; on: the coordinates that the item connects."""
-        if option.sort in ("flag", "word"):
-            if not isinstance(value, bool if option.sort == "flag" else str):
-                valid = "true or false" if option.sort == "flag" else "a string"
+        unit, variables, splined, sort = option.quantity
+        if sort in ("flag", "word"):
+            if not isinstance(value, bool if sort == "flag" else str):
+                valid = "true or false" if sort == "flag" else "a string"
                 raise ModelError(f"{option.name} is {short(value)}; it must be {valid}")
             return value
-        unit, variables, splined, _ = option.quantity
         if unit == "coordinate":
             unit = "length" if not on else quantity_of(on[0])
-        if option.sort == "number":
+        if sort == "number":
             return self._numbers(path, value, unit, formulas=path[0] == "joints")
         if isinstance(value, str):
             return self._formula(path, value, variables)

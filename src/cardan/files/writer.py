@@ -286,7 +286,7 @@ class _Writer:
         if isinstance(function, Spline):
             return self._spline(path, function, on)
         said, recorded = self.source.texts.get(path, (None, None))
-        if said is not None and option.sort == "function" and self._is_same(recorded, value):
+        if said is not None and option.quantity.sort == "function" and self._is_same(recorded, value):
             return said
         if isinstance(value, Signal):
             value = printing.signal_text(value)
