@@ -9,7 +9,7 @@ import cardan as cd
 from cardan.analysis import _policy as policy
 from cardan.analysis.options import OptionArguments
 from cardan.examples import REGISTRY, random_start
-from cardan.solvers.abi import Outcome
+from cardan.solvers.tables import Outcome
 
 
 def history(

@@ -9,7 +9,7 @@ from cardan.coordinates import _records, formulations
 from cardan.examples import REGISTRY
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import JIT_DISABLED, piece
-from cardan.solvers import abi
+from cardan.solvers.tables import Structure
 from cardan.system import layout
 
 middle = piece(7, 3, 4)
@@ -69,4 +69,4 @@ def test_the_table_of_a_motion_problem_is_made_once_and_ends_with_the_curvatures
     assert np.array_equal(p.ints, np.concatenate([system.addressed, codes]))
     first = p.ints[layout.ANGLE_TABLE] + layout.ANGLE_RECORD * p.ints[layout.ANGLES]
     assert first == p.ints.size - codes.size
-    assert p.structure[abi.CONSTRAINTS] == codes.size
+    assert Structure(p.structure).constraints == codes.size

@@ -310,9 +310,10 @@ def test_no_piece_of_a_workspace_can_be_shorter(method, monkeypatch):
     whole = module.pieces
     m = own()
     problem = formulations.problem(m.system, "manifold")
-    count = len(whole(problem.sizes, problem.linear.work))
-    for short in range(count):
-        monkeypatch.setattr(module, "pieces", lambda *p, k=short: [n - (i == k) for i, n in enumerate(whole(*p))])
+    pieces = whole(problem.sizes, problem.linear.work)
+    assert [*module.Work.pieces][-len(pieces) :] == [*pieces]
+    for short in pieces:
+        monkeypatch.setattr(module, "pieces", lambda *p, k=short: {n: size - (n == k) for n, size in whole(*p).items()})
         with pytest.raises((IndexError, ValueError)):
             m.assemble(random_start(m, 3), method=method, max_iterations=12)
 

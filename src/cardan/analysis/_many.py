@@ -15,10 +15,9 @@ from cardan.analysis._whole_turns import count_turns
 from cardan.coordinates._judging import judge_at, update_angles
 from cardan.kernel.jit import inner, jit, plain
 from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, pointer
-from cardan.solvers import abi
 from cardan.solvers._blocks import largest, scaled_cost
-from cardan.solvers._job import evaluate, scales_of, structure_of
-from cardan.solvers.abi import BROKEN, CONVERGED, ENTER, EVALUATOR, FLOATS, INTS, LEAVE, RESIDUAL, RUNNING, SOLVER
+from cardan.solvers._job import evaluate
+from cardan.solvers.tables import BROKEN, CONVERGED, ENTER, LEAVE, RESIDUAL, RUNNING, Control, JobTable
 from cardan.system.layout import POSE
 
 # table: addresses
@@ -118,7 +117,7 @@ def copy(size, source, target):
 def measure(job, x, rows, work):
     """rows ← scaled residuals at x; returns ½|r|²."""
     evaluate(job, RESIDUAL, x, x, rows, rows, work)
-    return scaled_cost(structure_of(job), scales_of(job), rows)
+    return scaled_cost(job.structure, job.scales, rows)
 
 
 @inner
@@ -126,7 +125,7 @@ def enter(table, options, q, work):
     """X ← the formulation's own coordinates of the poses q."""
     x = piece(table, X, work)
     if options[PROJECTS] != 0.0:
-        evaluate(integers_at(table[T_JOB]), ENTER, q, q, x, x, piece(table, EVALUATION, work))
+        evaluate(JobTable(integers_at(table[T_JOB])), ENTER, q, q, x, x, piece(table, EVALUATION, work))
     else:
         copy(table[T_SIZE], q, x)
     return x
@@ -135,15 +134,15 @@ def enter(table, options, q, work):
 @inner
 def begin_solver(begin, tolerance, control, size):
     """control ← its values at the beginning of a run."""
-    copy(size, begin, control)
-    control[abi.TOLERANCE] = tolerance
+    copy(size, begin, control.as_floats)
+    control.tolerance = tolerance
 
 
 @inner
 def largest_error(table, q, work):
     """Largest deviation of a driven angle from the value of its driver [rad]."""
     rows = piece(table, ROWS, work)
-    evaluate(integers_at(table[T_WHOLE]), RESIDUAL, q, q, rows, rows, piece(table, EVALUATION, work))
+    evaluate(JobTable(integers_at(table[T_WHOLE])), RESIDUAL, q, q, rows, rows, piece(table, EVALUATION, work))
     drivers = integers_at(table[T_DRIVERS])
     result = 0.0
     for i in range(table[T_DRIVER_COUNT]):
@@ -154,11 +153,11 @@ def largest_error(table, q, work):
 @inner
 def update_own_angles(table, q, work):
     """Counted angles in q ← the angles of its poses, within half a turn of their previous values."""
-    whole = integers_at(table[T_WHOLE])
+    whole = JobTable(integers_at(table[T_WHOLE]))
     update_angles(
-        whole[EVALUATOR],
-        integers_at(whole[INTS]),
-        floats_at(whole[FLOATS]),
+        whole.evaluator,
+        whole.ints,
+        whole.floats,
         POSE * table[T_BODIES] + table[T_VARIABLES],
         table[T_SIZE],
         q,
@@ -188,13 +187,13 @@ def begin_start(table, options, memo, work):
     copy(size, cut(floats_at(table[T_STARTS]), k * size, size), q)
     if options[PROJECTS] == 0.0:
         return False
-    whole = integers_at(table[T_WHOLE])
+    whole = JobTable(integers_at(table[T_WHOLE]))
     rows = piece(table, ROWS, work)
-    control = piece(table, CONTROL, work)
+    control = Control(piece(table, CONTROL, work))
     measure(whole, q, rows, piece(table, EVALUATION, work))
-    control[abi.RESIDUAL_MAX] = largest(structure_of(whole), rows)
-    control[abi.STATUS] = CONVERGED
-    if not control[abi.RESIDUAL_MAX] <= options[TARGET]:
+    control.residual_max = largest(whole.structure, rows)
+    control.status = CONVERGED
+    if not control.residual_max <= options[TARGET]:
         return False
     memo[policy.ATTEMPTS] = 1.0
     memo[MOVED] = 0.0
@@ -214,24 +213,24 @@ def begin_attempt(table, options, memo, work):
     if table[T_SECOND_JOB] != 0:
         tolerance = max(tolerance, options[FIRST_RESIDUAL])
         memo[LEFT] = min(options[MOST], options[MOST_FIRST])
-    begin_solver(floats_at(table[T_BEGIN]), tolerance, piece(table, CONTROL, work), table[T_CONTROL])
+    begin_solver(floats_at(table[T_BEGIN]), tolerance, Control(piece(table, CONTROL, work)), table[T_CONTROL])
 
 
 @inner
 def run_chunk(table, options, memo, work):
     """Run some iterations of the current solver; returns their number."""
-    control = piece(table, CONTROL, work)
+    control = Control(piece(table, CONTROL, work))
     address = table[T_OTHER_JOB] if memo[IS_OTHER] != 0.0 else table[T_JOB]
     own_work = table[T_WORK]
     if memo[STAGE] == SECOND_SOLVER:
         address = table[T_SECOND_JOB]
         own_work = table[T_SECOND_WORK]
-    job = integers_at(address)
-    control[abi.CHUNK] = min(options[EACH], memo[LEFT])
-    before = control[abi.ITERATIONS]
+    job = JobTable(integers_at(address))
+    control.chunk = min(options[EACH], memo[LEFT])
+    before = control.iterations
     x = piece(table, X, work)
-    call_evaluator(job[SOLVER], 0, job, control, x, control, control, control, floats_at(own_work))
-    done = control[abi.ITERATIONS] - before
+    call_evaluator(job.solver, 0, job.as_ints, control.as_floats, x, x, x, x, floats_at(own_work))
+    done = control.iterations - before
     memo[LEFT] -= done
     return done
 
@@ -239,15 +238,15 @@ def run_chunk(table, options, memo, work):
 @inner
 def has_attempt_ended(table, options, memo, work):
     """Whether the attempt has ended; if a second solver follows, that one begins instead."""
-    control = piece(table, CONTROL, work)
+    control = Control(piece(table, CONTROL, work))
     late = memo[policy.IS_LATE] != 0.0
-    if control[abi.STATUS] == RUNNING and memo[LEFT] > 0.0 and not late:
+    if control.status == RUNNING and memo[LEFT] > 0.0 and not late:
         return False
-    left = options[MOST] - control[abi.ITERATIONS]
+    left = options[MOST] - control.iterations
     follows = memo[STAGE] == FIRST_SOLVER and table[T_SECOND_JOB] != 0
-    if not follows or control[abi.STATUS] == BROKEN or left <= 0.0 or late:
+    if not follows or control.status == BROKEN or left <= 0.0 or late:
         return True
-    memo[EARLIER] = control[abi.ITERATIONS]
+    memo[EARLIER] = control.iterations
     memo[LEFT] = left
     memo[STAGE] = SECOND_SOLVER
     begin_solver(floats_at(table[T_SECOND_BEGIN]), options[TARGET], control, table[T_CONTROL])
@@ -257,20 +256,20 @@ def has_attempt_ended(table, options, memo, work):
 @inner
 def is_attempt_met(table, options, memo, work):
     """Leave the formulation's coordinates at the end of an attempt; returns whether it has met the tolerance."""
-    control = piece(table, CONTROL, work)
+    control = Control(piece(table, CONTROL, work))
     q = piece(table, Q, work)
     x = piece(table, X, work)
     if options[PROJECTS] != 0.0:
-        evaluate(integers_at(table[T_JOB]), LEAVE, x, x, q, x, piece(table, EVALUATION, work))
+        evaluate(JobTable(integers_at(table[T_JOB])), LEAVE, x, x, q, x, piece(table, EVALUATION, work))
     else:
         copy(table[T_SIZE], x, q)
-    memo[policy.OUTCOME] = control[abi.STATUS]
-    memo[policy.TAKEN] = memo[EARLIER] + control[abi.ITERATIONS]
-    memo[policy.COST] = control[abi.COST]
+    memo[policy.OUTCOME] = control.status
+    memo[policy.TAKEN] = memo[EARLIER] + control.iterations
+    memo[policy.COST] = control.cost
     memo[USED] += memo[policy.TAKEN]
     if options[IS_AUTO] == 0.0 or memo[policy.OUTCOME] == CONVERGED:
         return True
-    if not control[abi.RESIDUAL_MAX] <= options[NEAR_RESIDUAL]:
+    if not control.residual_max <= options[NEAR_RESIDUAL]:
         return False
     found = piece(table, VERDICT, work)
     judged = integers_at(table[T_JUDGE])
@@ -282,15 +281,15 @@ def is_attempt_met(table, options, memo, work):
 def keep(table, memo, work):
     """BEST ← the end of the last attempt."""
     memo[BEST_OUTCOME] = memo[policy.OUTCOME]
-    memo[BEST_RESIDUAL] = piece(table, CONTROL, work)[abi.RESIDUAL_MAX]
+    memo[BEST_RESIDUAL] = Control(piece(table, CONTROL, work)).residual_max
     copy(table[T_SIZE], piece(table, Q, work), piece(table, BEST, work))
 
 
 @inner
 def choose(table, options, memo, work):
     """The action that the policy chooses after an attempt that has not met the tolerance."""
-    job = integers_at(table[T_JOB])
-    control = piece(table, CONTROL, work)
+    job = JobTable(integers_at(table[T_JOB]))
+    control = Control(piece(table, CONTROL, work))
     rows = piece(table, ROWS, work)
     evaluation = piece(table, EVALUATION, work)
     is_first = memo[policy.ATTEMPTS] == 1.0 and table[T_ANGLES] > 0
@@ -301,13 +300,13 @@ def choose(table, options, memo, work):
             memo[policy.COST_BEFORE] = cost
         else:  # costs are compared in one unit of length
             memo[policy.COST] = cost
-            control[abi.RESIDUAL_MAX] = largest(structure_of(job), rows)
+            control.residual_max = largest(job.structure, rows)
             memo[IS_OTHER] = 0.0
-    memo[policy.RESIDUAL] = control[abi.RESIDUAL_MAX]
+    memo[policy.RESIDUAL] = control.residual_max
     memo[policy.HAS_ANGLES] = 1.0 if table[T_ANGLES] > 0 else 0.0
     memo[policy.MAY_END_EARLY] = options[MAY_END_EARLY]
     memo[policy.IS_PROVED] = options[IS_PROVED]
-    memo[policy.UNKNOWNS] = structure_of(job)[abi.UNKNOWNS]
+    memo[policy.UNKNOWNS] = job.structure.unknowns
     return policy.next_attempt(options[RESTARTS], memo, piece(table, COSTS, work))
 
 
@@ -409,7 +408,7 @@ def add_turns(table, options, work):
     """Add whole turns to q; returns whether drivers must be moved in stages instead."""
     q = piece(table, Q, work)
     count_turns(
-        integers_at(table[T_WHOLE]),
+        JobTable(integers_at(table[T_WHOLE])),
         integers_at(table[T_TURN_ROWS]),
         POSE * table[T_BODIES] + table[T_VARIABLES],
         table[T_SIZE],
@@ -438,13 +437,13 @@ def write_result(table, options, memo, action, work):
     """Write the outcome and the final pose of a start."""
     k = int(memo[START])
     size = table[T_SIZE]
-    control = piece(table, CONTROL, work)
+    control = Control(piece(table, CONTROL, work))
     result = cut(floats_at(table[T_RESULTS]), RESULT * k, RESULT)
     end = cut(floats_at(table[T_ENDS]), k * size, size)
     is_best = action == policy.END or action == policy.CONFLICT or memo[policy.WAY] != 0.0
     copy(size, piece(table, BEST, work) if is_best else piece(table, Q, work), end)
-    result[R_OUTCOME] = memo[BEST_OUTCOME] if is_best else control[abi.STATUS]
-    result[R_RESIDUAL] = memo[BEST_RESIDUAL] if is_best else control[abi.RESIDUAL_MAX]
+    result[R_OUTCOME] = memo[BEST_OUTCOME] if is_best else control.status
+    result[R_RESIDUAL] = memo[BEST_RESIDUAL] if is_best else control.residual_max
     result[R_ATTEMPTS] = memo[policy.ATTEMPTS]
     result[R_ITERATIONS] = memo[USED]
     result[R_CONFLICT] = 0.0
@@ -458,7 +457,7 @@ def is_near_miss(table, options, memo, work):
     """Whether the caller must find out if the data are rounded, so that restarts do not help."""
     if memo[policy.IS_LATE] != 0.0 or memo[policy.WAY] != 0.0:
         return False
-    return piece(table, CONTROL, work)[abi.RESIDUAL_MAX] <= options[NEAR_RESIDUAL]
+    return Control(piece(table, CONTROL, work)).residual_max <= options[NEAR_RESIDUAL]
 
 
 @jit

@@ -9,7 +9,7 @@ the same least cost.
 """
 
 from cardan.kernel.jit import exact, exact_inner
-from cardan.solvers.abi import RUNNING
+from cardan.solvers.tables import RUNNING
 
 # actions
 END = 0  # give up; the best attempt is returned

@@ -20,8 +20,8 @@ from cardan.analysis.touching import lacks_contact
 from cardan.analysis.whole_turns import has_too_many_turns, stages, with_whole_turns
 from cardan.coordinates import formulations, verdict
 from cardan.lazy import LazyModule, TieredModule
-from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import Budget, Job, Problem, Run
+from cardan.solvers.tables import Outcome
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 

@@ -25,7 +25,7 @@ from cardan.analysis.starts import UNIT, VALID_POSE, start_angles, start_coordin
 from cardan.coordinates import formulations
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
-from cardan.solvers.abi import Outcome
+from cardan.solvers.tables import Outcome
 from cardan.system import check, layout
 from cardan.system.pieces import Piece
 from cardan.system.state import FloatArray, State

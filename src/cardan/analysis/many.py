@@ -19,9 +19,8 @@ from cardan.coordinates import formulations
 from cardan.coordinates.formulations import same_angles
 from cardan.coordinates.verdict import Judge, shift, update_angles
 from cardan.lazy import LazyModule
-from cardan.solvers import abi
-from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import allowance, chunk_size
+from cardan.solvers.tables import Control, Outcome, Structure
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
@@ -202,10 +201,10 @@ class _Shared(_OneByOne):
         from cardan.kernel.memory import address_of
 
         k, size = _many, self.starts.shape[1]
-        evaluations = max(int(p.structure[abi.WORK]) for p in (self.problem, self.whole))
+        evaluations = max(int(Structure(p.structure).work) for p in (self.problem, self.whole))
         rows = max(self.problem.rows, self.whole.rows)
-        unknowns = max(size, int(self.problem.structure[abi.COORDINATES]))
-        sizes = (size, size, size, size, size, unknowns, rows, abi.CONTROL, _draws.FLOATS, 2, self.whole.unknowns)
+        unknowns = max(size, int(Structure(self.problem.structure).coordinates))
+        sizes = (size, size, size, size, size, unknowns, rows, Control.size, _draws.FLOATS, 2, self.whole.unknowns)
         offsets = [0, *accumulate((*sizes, evaluations, self.task.options.restart_count + 1))]
         table: IntArray = np.zeros(k.T_PIECES + len(offsets), dtype=np.int64)
         for place, array in {**self.shared, **own}.items():
@@ -215,7 +214,7 @@ class _Shared(_OneByOne):
         table[k.T_BODIES] = len(self.piece.names)
         table[k.T_ANGLES] = len(self.piece.counted_angles)
         table[k.T_VARIABLES] = len(self.piece.variable_names)
-        table[k.T_CONTROL] = abi.CONTROL
+        table[k.T_CONTROL] = Control.size
         table[k.T_DRIVER_COUNT] = self.drivers.size
         table[k.T_PIECES :] = offsets
         return table

@@ -17,7 +17,7 @@ from cardan.coordinates._records import position, quaternion
 from cardan.coordinates._walk import walk
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import piece
-from cardan.solvers.abi import RETRACT
+from cardan.solvers.tables import RETRACT
 from cardan.system.layout import BODIES
 
 WIDTH = 6

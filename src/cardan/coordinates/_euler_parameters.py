@@ -14,7 +14,7 @@ from cardan.coordinates._normalisation import WIDTH, add_step, normalise
 from cardan.coordinates._walk import walk
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import tail
-from cardan.solvers.abi import RETRACT
+from cardan.solvers.tables import RETRACT
 from cardan.system.layout import BODIES, ORIENTATION, POINT
 
 

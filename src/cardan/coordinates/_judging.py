@@ -7,7 +7,7 @@ residual that is largest in relation to its bound, and that bound.
 from cardan.coordinates._verdict import judge
 from cardan.kernel.jit import inner, jit, plain
 from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, pointer, view
-from cardan.solvers.abi import RESIDUAL, RETRACT
+from cardan.solvers.tables import RESIDUAL, RETRACT
 from cardan.system._tables import shift_reference
 from cardan.system.layout import POSE
 

@@ -11,7 +11,7 @@ from cardan.coordinates._records import counted_angles, pose
 from cardan.coordinates._walk import walk
 from cardan.kernel.jit import evaluator, inner
 from cardan.math._kernels import half_sine_ratio
-from cardan.solvers.abi import RETRACT
+from cardan.solvers.tables import RETRACT
 from cardan.system.layout import BODIES
 
 WIDTH = 6

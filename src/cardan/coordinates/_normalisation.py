@@ -8,7 +8,7 @@ Reads q and v; writes one row and one block per body, behind those of the constr
 from cardan.coordinates._records import quaternion
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import cut, piece, tail
-from cardan.solvers.abi import GAMMA, JACOBIAN
+from cardan.solvers.tables import GAMMA, JACOBIAN
 from cardan.system.layout import BLOCKS, BODIES, EXTRAS, POSE, ROWS_TOTAL
 
 WIDTH = POSE

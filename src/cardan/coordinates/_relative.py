@@ -32,7 +32,7 @@ from cardan.coordinates._features import multiply, update_features, update_matri
 from cardan.coordinates._records import counted_angles, feature, features, pose, quaternion, workspace
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import cut, piece, tail
-from cardan.solvers.abi import ENTER, JACOBIAN, LEAVE, RESIDUAL, RETRACT
+from cardan.solvers.tables import ENTER, JACOBIAN, LEAVE, RESIDUAL, RETRACT
 from cardan.system import layout
 
 # one record per cut constraint, then the place of each slot's body on the path (−1: above it), then the path

@@ -25,7 +25,7 @@ from cardan.coordinates._records import counted_angles, pose, quaternion
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import call_primitive, cut, piece, tail
 from cardan.math._kernels import half_sine_ratio
-from cardan.solvers.abi import ENTER, RETRACT
+from cardan.solvers.tables import ENTER, RETRACT
 from cardan.system.layout import ABOUT_Z, ANGLES, ANYHOW, BODIES, BY_USER, CROSSED, STILL
 
 # header of the integers

@@ -12,7 +12,7 @@ from cardan.coordinates._features import update_counted_angles, update_variables
 from cardan.coordinates._normalisation import WIDTH, add_step, normalise
 from cardan.coordinates._walk import walk
 from cardan.kernel.jit import evaluator, inner
-from cardan.solvers.abi import RETRACT
+from cardan.solvers.tables import RETRACT
 from cardan.system.layout import BODIES
 
 

@@ -21,7 +21,7 @@ from cardan.coordinates._features import expand, multiply, rotate, update_featur
 from cardan.coordinates._records import curvature_codes, feature, features, matrix, quaternion, workspace
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import FIRST_ADDRESS, call_primitive, cut, tail
-from cardan.solvers.abi import GAMMA, JACOBIAN, MOTION
+from cardan.solvers.tables import GAMMA, JACOBIAN, MOTION
 from cardan.system import layout
 
 

@@ -20,8 +20,9 @@ from cardan.coordinates import tree
 from cardan.coordinates.tree import GROUND, Path, Tree
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
-from cardan.solvers import abi, linear
+from cardan.solvers import linear
 from cardan.solvers.problem import Linear, Problem
+from cardan.solvers.tables import ENTER, LEAVE, Structure
 from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
@@ -161,8 +162,8 @@ class _Packed:
         self.powers: IntArray = np.array(cuts.powers + [0] * len(limbs.norms), dtype=np.int64)
         self.scales = limbs.scales
         self.structure = self._structure(limbs, cuts)
-        self.structure[abi.COORDINATES] = limbs.coordinates + len(system.counted_angles)
-        self.structure[abi.WORK] = header[_tree_poses.END]
+        Structure(self.structure).coordinates = limbs.coordinates + len(system.counted_angles)
+        Structure(self.structure).work = header[_tree_poses.END]
         self.linear: Linear = linear.path_algebra(self.structure)
         if grown.own:
             self._check_own(system, grown)
@@ -174,7 +175,7 @@ class _Packed:
         rng = np.random.default_rng(0)
         residual = formulations.problem(system, "manifold").residual
         out: FloatArray = np.empty(layout.POSE * len(system.names) + len(system.counted_angles))
-        work: FloatArray = np.empty(int(self.structure[abi.WORK]))
+        work: FloatArray = np.empty(int(Structure(self.structure).work))
         for _ in range(CHECKS):
             x: list[float] = []
             for k, motion in enumerate(grown.motions):
@@ -190,7 +191,7 @@ class _Packed:
                              for (a, b), r in zip(spans, reach, strict=False)]  # fmt: skip
                 x += drawn
             given = np.array(x + [0.0] * len(system.counted_angles))
-            _blocks.call_at(_relative.EVALUATE, abi.LEAVE, self.ints, self.floats, given, _EMPTY, out, _EMPTY, work)
+            _blocks.call_at(_relative.EVALUATE, LEAVE, self.ints, self.floats, given, _EMPTY, out, _EMPTY, work)
             found = residual(formulations.with_angles_of_poses(system, out))
             at = 0
             for row in system.rows:
@@ -240,16 +241,17 @@ class _Packed:
             table += (rows, 1, entries, 1, block)
             rows += 1
             entries += int(limbs.offsets[block + 1] - limbs.offsets[block])
-        parts = ([0] * abi.HEADER, table, limbs.offsets, limbs.rotations)
-        out: IntArray = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
-        out[abi.ROWS] = rows
-        out[abi.UNKNOWNS] = limbs.offsets[-1]
-        out[abi.CONSTRAINTS] = cuts.count + limbs.norms.size
-        out[abi.BLOCKS] = limbs.rotations.size
-        out[abi.JACOBIAN_SIZE] = entries
-        out[abi.OFFSETS] = abi.HEADER + len(table)
-        out[abi.ROTATIONS] = out[abi.OFFSETS] + limbs.offsets.size
-        return out
+        parts = ([0] * Structure.size, table, limbs.offsets, limbs.rotations)
+        ints: IntArray = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
+        out = Structure(ints)
+        out.rows = rows
+        out.unknowns = limbs.offsets[-1]
+        out.constraints = cuts.count + limbs.norms.size
+        out.blocks = limbs.rotations.size
+        out.jacobian_size = entries
+        out.offsets = Structure.size + len(table)
+        out.rotations = Structure.size + len(table) + limbs.offsets.size
+        return ints
 
 
 def _packed(system: System, formulation: str) -> _Packed:
@@ -268,17 +270,17 @@ def problem(system: System, formulation: str, length: float) -> Problem:
 def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
     """Joint coordinates of the poses q (solver coordinates, flat): body by body from the root, each as near to its pose
     as its joint lets it be."""
-    out: FloatArray = np.empty(int(_packed(system, formulation).structure[abi.COORDINATES]))
-    _call(system, formulation, abi.ENTER, q, out)
+    out: FloatArray = np.empty(int(Structure(_packed(system, formulation).structure).coordinates))
+    _call(system, formulation, ENTER, q, out)
     return out
 
 
 def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> None:
     """q ← poses (solver coordinates, flat) of the joint coordinates x."""
-    _call(system, formulation, abi.LEAVE, x, q)
+    _call(system, formulation, LEAVE, x, q)
 
 
 def _call(system: System, formulation: str, op: int, given: FloatArray, out: FloatArray) -> None:
     p = _packed(system, formulation)
-    work = np.empty(int(p.structure[abi.WORK]))
+    work = np.empty(int(Structure(p.structure).work))
     _blocks.call_at(_relative.EVALUATE, op, p.ints, p.floats, given, _EMPTY, out, _EMPTY, work)

@@ -14,7 +14,7 @@ import numpy as np
 from cardan.coordinates import formulations
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
-from cardan.solvers import abi
+from cardan.solvers.tables import Structure
 from cardan.system import check, layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
@@ -185,7 +185,7 @@ def update_angles(piece: System, q: FloatArray) -> None:
         return
     problem = formulations.problem(piece, "manifold")
     zeros, moved = np.zeros(problem.unknowns), np.empty(q.shape[1])
-    work = np.empty(int(problem.structure[abi.WORK]))
+    work = np.empty(int(Structure(problem.structure).work))
     flat = q.reshape(-1)  # a view: rows of q are whole
     first = layout.POSE * len(piece.names) + len(piece.variable_names)
     tables = problem.evaluate, problem.ints, problem.floats

@@ -15,7 +15,7 @@ from cardan.dynamics.abi import WIDTH
 from cardan.interact import abi
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import tail
-from cardan.solvers.abi import GAMMA
+from cardan.solvers.tables import GAMMA
 from cardan.system.layout import POSE
 
 ROUNDING = 1e-15  # of a coordinate

@@ -199,7 +199,7 @@ class TableMeta(type):
 
     def _unchecked(cls, numbers: Any) -> Any:
         """A record whose size is not checked: behind the last record there is none."""
-        made = object.__new__(cls)
+        made: Any = object.__new__(cls)  # type: ignore[arg-type]
         made._see(numbers, None)
         return made
 
