@@ -5,6 +5,7 @@ verdict on q.
 """
 
 from cardan.coordinates._judging import judge_at
+from cardan.coordinates.tables import Judged, JudgeWork, Verdict
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import call_evaluator, pointer
 from cardan.solvers.tables import RUNNING, Control, JobTable
@@ -22,9 +23,12 @@ def descend(job, control, q, work, judged, bounds, judged_work, limits, found):
     found ← residual and bound of the verdict on q.
     """
     state = Control(control)
+    judged = Judged(judged)
+    judged_work = JudgeWork(judged.pieces, pointer(judged_work))
+    verdict = Verdict(found)
     for _ in range(limits[1] + 1):
-        judge_at(pointer(judged), bounds, pointer(q), pointer(judged_work), found)
-        if found[0] <= found[1]:
+        judge_at(judged, bounds, pointer(q), judged_work, found)
+        if verdict.residual <= verdict.bound:
             return MET
         if state.status != RUNNING or state.iterations >= limits[0]:
             return ENDED

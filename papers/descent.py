@@ -20,7 +20,7 @@ from cardan.lazy import LazyModule
 from cardan.solvers import methods
 from cardan.solvers.problem import Job, allowance
 from cardan.solvers.tables import Control
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 

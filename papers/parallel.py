@@ -21,7 +21,8 @@ from cardan.coordinates.shares import SharedJob, Shares, Tables
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
 from cardan.solvers.problem import Budget, Run
-from cardan.system import check, layout
+from cardan.system import check
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 
 Vector = tuple[float, float, float]

@@ -10,7 +10,7 @@ from cardan.examples import REGISTRY
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import JIT_DISABLED, piece
 from cardan.solvers.tables import Structure
-from cardan.system import layout
+from cardan.system import tables as layout
 
 middle = piece(7, 3, 4)
 
@@ -42,7 +42,7 @@ def test_without_the_jit_a_piece_outside_its_array_is_refused(k):
 @pytest.mark.parametrize("name", ["rsur", "planetary_gear", "stewart_ups"])
 def test_the_pieces_of_a_workspace_hold_what_they_are_for(name):
     ints = REGISTRY[name].build().system.ints
-    plan = _records.plan_workspace(ints)
+    plan = _records.plan_workspace(layout.SystemTable(ints))
     bodies, widest, tallest = (int(ints[k]) for k in (layout.BODIES, layout.WIDEST, layout.TALLEST))
     sizes = np.diff([0, *plan])
     needed = [layout.MATRIX * bodies, max(widest, _records.AXES), widest, widest, widest * tallest]

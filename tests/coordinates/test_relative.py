@@ -28,7 +28,7 @@ from cardan.kernel.jit import jit
 from cardan.math import euler
 from cardan.solvers import methods
 from cardan.solvers.tables import Structure
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.parts import Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System

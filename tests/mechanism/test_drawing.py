@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import cardan as cd
 from cardan import joints
-from cardan.system.layout import CROSSED
+from cardan.system.tables import CROSSED
 from mechanisms import random_quaternion, unit
 
 X, Y, Z = np.eye(3)

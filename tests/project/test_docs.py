@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -370,3 +371,9 @@ def test_the_table_of_joints_names_every_kind_as_it_is(name):
 
 def test_the_table_of_joints_names_no_others():
     assert set(joint_rows()) <= set(REGISTRY)
+
+
+def test_the_fields_of_tables_are_current():
+    """`python docs/tables.py` writes them."""
+    tables = run_path(str(ROOT / "docs" / "tables.py"))
+    assert tables["page"]() == (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ import numpy as np
 from cardan.coordinates import formulations
 from cardan.lazy import LazyModule
 from cardan.solvers.tables import Structure
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 

@@ -23,7 +23,7 @@ from cardan.solvers._gradient import (
     scale_step,
 )
 from cardan.solvers.tables import JACOBIAN, RETRACT, Constraint, Control, Structure
-from cardan.system import layout
+from cardan.system import tables as layout
 
 STRUCTURE, CONSTRAINT = Structure.size, Constraint.size
 

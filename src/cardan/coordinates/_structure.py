@@ -6,7 +6,7 @@ rows.  These kernels are interpreted at first (:mod:`cardan.lazy`): they use no 
 
 from cardan.kernel.jit import exact
 from cardan.solvers.tables import Constraint, Structure
-from cardan.system import layout
+from cardan.system import tables as layout
 
 HEADER, RECORD = Structure.size, Constraint.size
 OFFSETS, ROTATIONS = Structure.offsets.first, Structure.rotations.first

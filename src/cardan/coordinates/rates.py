@@ -26,7 +26,7 @@ from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Problem
 from cardan.solvers.tables import BACK_SOLVE, FACTOR, LONG_ROW, Control
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 

@@ -19,9 +19,10 @@ from cardan.coordinates.tables import Place, Pull
 from cardan.lazy import LazyModule
 from cardan.solvers.problem import Budget, Problem, Run
 from cardan.solvers.tables import RETRACT, RUNNING, Control, Outcome, Structure
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
+from cardan.system.tables import SystemTable
 
 _blocks = LazyModule("cardan.solvers._blocks")
 _gradient = LazyModule("cardan.solvers._gradient")
@@ -55,8 +56,9 @@ class Tables:
         _shares.fill_pulls(structure, self.starts, self.pulls)
         counted = int(Structure(structure).coordinates) - layout.POSE * bodies
         bodies_most = int(self.places.reshape(-1, Place.size)[:, Place.bodies.first].max(initial=0))
-        header = ints[: layout.HEADER].tolist()
-        header[layout.BODIES] = bodies_most
+        header = SystemTable.new()
+        header.as_ints[:] = ints[: layout.HEADER]
+        header.bodies = bodies_most
         self.work = layout.POSE * bodies_most + counted + int(_records.plan_workspace(header).size)
         self.header: IntArray = np.zeros(layout.HEADER, dtype=np.int64)
         self.header[layout.WIDEST : layout.TALLEST + 1] = ints[layout.WIDEST : layout.TALLEST + 1]

@@ -29,7 +29,8 @@ from cardan.interact.servo import Servo
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.tables import Outcome
-from cardan.system import check, layout
+from cardan.system import check
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray, System
 

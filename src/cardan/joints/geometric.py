@@ -12,9 +12,9 @@ from cardan.joints.lower_pairs import axes_aligned, coincident, same_orientation
 from cardan.joints.registry import joint_kind
 from cardan.system import check
 from cardan.system.formulas import Formula, plain
-from cardan.system.layout import ABOUT_Z, CROSSED, STILL
 from cardan.system.parts import Feature, Frame, Point
 from cardan.system.relations import Location, Motion, Relation
+from cardan.system.tables import ABOUT_Z, CROSSED, STILL
 
 
 def _locations(a: Frame, b: Frame) -> tuple[Location, ...]:

@@ -91,7 +91,7 @@ class SparsePattern(Table):
     columns: Within[Int]  # where the blocks of each column begin, and their end
     rows: Within[Int]  # row of each block
     places: Within[Int]  # first float of each block
-    updates: Within[Int]  # see :mod:`cardan.math._block_cholesky`
+    updates: Within[Int]  # see `cardan.math._block_cholesky`
     entries: Within[Int]
     positions: Within[Int]  # first unknown of each column in the permuted order
     sources: Within[Int]  # and in the original one
@@ -110,7 +110,7 @@ class DualPattern(Table):
 
 
 class JobTable(Table):
-    """One solver at work on one problem (:class:`cardan.solvers.problem.Job`)."""
+    """One solver at work on one problem (``cardan.solvers.problem.Job``)."""
 
     solver: Address
     evaluator: Address
