@@ -13,6 +13,7 @@ import cardan as cd
 from cardan.analysis import crossing
 from cardan.analysis.motion import MotionStatus
 from cardan.coordinates import formulations
+from layers import sampled
 from linkages import GRASHOF, RSUR, FourBar, SliderCrank, X, Y, Z, about_z, heading, polar
 from mechanisms import matrix, quaternion, random_rotation, rotation, unit
 from timing import slowness
@@ -311,7 +312,7 @@ CROSSINGS = {
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-@pytest.mark.parametrize("name", CROSSINGS)
+@sampled("name", CROSSINGS, 4)
 def test_a_motion_stays_on_its_branch_where_branches_cross(name, direction):
     bar, exact, singular = CROSSINGS[name]
     theta = -1.0 if direction > 0 else 1.1

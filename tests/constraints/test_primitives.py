@@ -8,11 +8,11 @@ from zlib import crc32
 import mpmath
 import numpy as np
 import pytest
-from cardan.constraints._generated import primitive_curvature
 from scipy.spatial.transform import Rotation
 
 import cardan as cd
 from cardan.constraints import kernels as addresses
+from cardan.constraints._generated import primitive_curvature
 from cardan.constraints.registry import LENGTH_POWER, REGISTRY, FeatureKind
 from cardan.coordinates import formulations
 from cardan.coordinates._features import update_primitive
@@ -23,6 +23,7 @@ from cardan.system.parts import CountedAngle, Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
 from later import Later
+from layers import sampled
 from mechanisms import conjugate, product, random_quaternion, turned, unit
 
 sympy = Later("sympy")
@@ -575,7 +576,7 @@ def kernels(code, curvature_code, x, velocity, constants, f, partials, curvature
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("name", NAMES)
+@sampled("name", NAMES, 9)
 def test_partials_and_curvature_with_respect_to_the_features_are_those_of_sympy(name):
     primitive = REGISTRY[name]
     rng = np.random.default_rng(11)
@@ -815,12 +816,12 @@ def test_gamma_of_the_rotation_vector_holds_on_both_sides_of_the_series(angle):
 
 
 @pytest.mark.nojit
-def test_gamma_vanishes_at_rest_and_is_quadratic_in_the_velocities():
+@sampled("name", NAMES, 6)
+def test_gamma_vanishes_at_rest_and_is_quadratic_in_the_velocities(name):
     rng = np.random.default_rng(14)
-    for name in NAMES:
-        case = Case(name, usual_placement(name), seed=15)
-        for formulation in FORMULATIONS:
-            v = rng.uniform(-1, 1, 2 * WIDTHS[formulation])
-            once = formulations.gamma(case.system, formulation, case.q, v)
-            close(formulations.gamma(case.system, formulation, case.q, -3 * v), 9 * once, 1e-14)
-            assert not formulations.gamma(case.system, formulation, case.q, 0 * v).any()
+    case = Case(name, usual_placement(name), seed=15)
+    for formulation in FORMULATIONS:
+        v = rng.uniform(-1, 1, 2 * WIDTHS[formulation])
+        once = formulations.gamma(case.system, formulation, case.q, v)
+        close(formulations.gamma(case.system, formulation, case.q, -3 * v), 9 * once, 1e-14)
+        assert not formulations.gamma(case.system, formulation, case.q, 0 * v).any()

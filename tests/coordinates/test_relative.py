@@ -22,8 +22,8 @@ from cardan.constraints import primitives
 from cardan.constraints.indifference import is_indifferent
 from cardan.constraints.registry import REGISTRY, FeatureKind
 from cardan.coordinates import _tree_poses, formulations, relative, tree
-from cardan.coordinates.recursion import Recursion
 from cardan.examples.starts import random_start
+from cardan.joints import REGISTRY as KINDS
 from cardan.kernel.jit import jit
 from cardan.math import euler
 from cardan.solvers import methods
@@ -32,35 +32,17 @@ from cardan.system import tables as layout
 from cardan.system.parts import Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
+from fuzz.oracles.joints import JOINTS as ORACLES
 from mechanisms import BENCHMARKS, planar_4r, random_quaternion, rsur, unit
+from recursion import Recursion
 
 FORMS = ["relative", "relative_euler_parameters"]
 VIRTUAL = "relative_virtual_rotation"  # the comparator: a derivative along the unit sphere only
 EXACT = 1e-12  # relative, of the size of the Jacobian
 DIFFERENCE = 1e-9  # of five-point differences with h = 1e-3: their own error is some 1e-11
 
-JOINTS = (
-    "fixed",
-    "revolute",
-    "prismatic",
-    "cylindrical",
-    "screw",
-    "universal",
-    "planar",
-    "spherical",
-    "parallel",
-    "perpendicular",
-    "orientation",
-)
-CUT_ONLY = (
-    "distance",
-    "angle",
-    "point_on_line",
-    "point_in_plane",
-    "constant_velocity",
-    "line_distance",
-    "plane_distance",
-)
+JOINTS = tuple(kind for kind in ORACLES if KINDS[kind].motion is not None)
+CUT_ONLY = tuple(kind for kind in ORACLES if KINDS[kind].motion is None)
 
 
 # --- random mechanisms ----------------------------------------------------------------------------------------------
@@ -72,14 +54,7 @@ def random_frame(body, rng):
 
 def add(m, kind, name, a, b, rng):
     ends = random_frame(a, rng), random_frame(b, rng)
-    if kind in ("distance", "line_distance", "plane_distance"):
-        getattr(m, kind)(name, *ends, rng.uniform(0.5, 2.0))
-    elif kind == "angle":
-        m.angle(name, *ends, rng.uniform(0.5, 2.0))
-    elif kind == "screw":
-        m.screw(name, *ends, pitch=rng.uniform(0.5, 2.0), offset=rng.uniform(-1.0, 1.0))
-    else:
-        getattr(m, kind)(name, *ends)
+    getattr(m, kind)(name, *ends, **ORACLES[kind].options(rng))
 
 
 def random_mechanism(seed, bodies=12, loops=9):
@@ -94,7 +69,7 @@ def random_mechanism(seed, bodies=12, loops=9):
         made.append(body)
     for k in range(loops):
         a, b = rng.choice(len(made), 2, replace=False)
-        add(m, (JOINTS + CUT_ONLY)[(3 * seed + k) % 18], f"loop {k}", made[a], made[b], rng)
+        add(m, (JOINTS + CUT_ONLY)[(3 * seed + k) % len(ORACLES)], f"loop {k}", made[a], made[b], rng)
     return m
 
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -21,18 +22,19 @@ import pytest
 from scipy.interpolate import CubicSpline, PchipInterpolator, make_interp_spline
 
 import cardan as cd
+from cardan import examples
 from cardan.dynamics import loads
 from cardan.examples import GALLERY as REGISTRY
 from cardan.files import reader, schema, spec, text, units, writer
 from cardan.joints import REGISTRY as JOINTS
-from cardan.joints.rate_rows import REGISTRY as RATES
+from cardan.joints import Role
 from cardan.system import atomic
 from fuzz import files as fuzz
 from tests.mechanism.test_capabilities import CAPABILITIES, base
 from timing import slowness
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "gallery"
+FOLDER = Path(examples.__file__).parent
 
 
 def loads_toml(content: str, **options) -> cd.Mechanism:
@@ -68,12 +70,17 @@ def test_every_mechanism_of_the_gallery_is_read_as_it_was_saved(name: str, tmp_p
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_the_files_of_the_gallery_are_the_mechanisms_of_the_gallery(name: str) -> None:
-    """To 1e-12 in every pose of an assembly; `cardan examples copy all -o gallery` writes them anew."""
-    made, stored = REGISTRY[name].build(), cd.load(FOLDER / f"{name}.cardan.toml")
+    """To 1e-12 in every pose of an assembly; `python -m gallery` writes them anew."""
+    made, stored = import_module(f"gallery.{name}").build(), REGISTRY[name].build()
     assert list(made.bodies) == list(stored.bodies)
     assert list(made.joints) == list(stored.joints)
+    for one, other in zip((made.ground, *made.bodies.values()), (stored.ground, *stored.bodies.values()), strict=True):
+        assert [a.color for a in one.attachments] == [a.color for a in other.attachments]
+        assert [type(a.shape) for a in one.attachments] == [type(a.shape) for a in other.attachments]
     a, b = made.assemble(), stored.assemble()
     assert a.ok and b.ok
+    x, y = made.diagnose(a.state), stored.diagnose(b.state)
+    assert (x.dof, x.gruebler, x.redundant) == (y.dof, y.gruebler, y.redundant)
     assert np.abs(a.state.coordinates - b.state.coordinates).max() <= 1e-12
     if REGISTRY[name].duration and name != "strandbeest":  # a motion of 217 parts takes long
         times = np.linspace(0.0, 0.3 * REGISTRY[name].duration, 4)
@@ -90,11 +97,13 @@ def test_all_kinds_are_among_the_capabilities() -> None:
     for add in CAPABILITIES.values():
         one = base()
         add(one)
-        made_kinds.update(item.kind.name for item in (*one.joints.values(), *one.loads.values()))
+        items = (*one.joints.values(), *one.rate_rows.values(), *one.loads.values())
+        made_kinds.update(item.kind.name for item in items)
     assert made_kinds >= {*JOINTS, *loads.REGISTRY}
     made.knife_edge("edge", made["wheel"].frame(), relative_to=made["crank"])
     rates = {"knife_edge", "constrain_rates", "rolling"}
-    assert set(RATES) == rates  # a new kind of rate rows needs a place in files, or is refused
+    found = {name for name, kind in JOINTS.items() if kind.role is Role.RATE}
+    assert found == rates  # a new kind of rate rows needs a place in files, or is refused
     assert loads_toml(writer.dumps(made)) == made
 
 
@@ -909,7 +918,7 @@ def test_fast_reading_agrees_with_the_standard_library() -> None:
 
 
 def test_every_file_of_the_gallery_is_read_fast() -> None:
-    for file in FOLDER.glob("*.toml"):
+    for file in FOLDER.glob("*.cardan.toml"):
         content = file.read_text(encoding="utf-8")
         assert text._fast(content, float) == tomllib.loads(content), file.name
 
@@ -1094,7 +1103,7 @@ def test_many_mutated_files_are_valid_or_refused_with_their_place(part: int) -> 
 
 def test_the_published_schema_is_current() -> None:
     published = (ROOT / "docs" / "cardan.schema.json").read_text(encoding="utf-8")
-    assert published == schema.published(), "run: python -m cardan.files.schema > docs/cardan.schema.json"
+    assert published == schema.published(), "run: make generated"
 
 
 def fits(value: object, rule: dict, root: dict) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 import cardan as cd
 import distance_judge as judge
-from cardan.geometry import abi
+from cardan.geometry.tables import Ball, SearchOptions
 from distance_judge import judged, random_pose, rotation
 
 g = cd.geometry
@@ -47,7 +47,7 @@ def test_all_local_minima_of_two_surfaces():
 
 def balls_of(query):
     """Centres x, scales σ, radii ρ and distances of the balls of the last search."""
-    found = query._balls[: abi.BALL * int(query._options[abi.O_BALLS])].reshape(-1, abi.BALL)
+    found = query._balls[: Ball.size * int(SearchOptions(query._options).balls)].reshape(-1, Ball.size)
     return [(ball[2:6], ball[6:10], ball[10], ball[11]) for ball in found if ball[10] > 0.0]
 
 

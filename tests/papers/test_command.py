@@ -285,9 +285,7 @@ def test_a_picture_of_no_convergent_run_is_drawn(tmp_path: Path, recwarn: pytest
     assert not [warning for warning in recwarn if issubclass(warning.category, UserWarning)]
 
 
-def test_an_installed_package_says_where_the_experiments_are(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installed_package_says_where_the_experiments_are(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cardan.checkout.IS_CHECKOUT", False)
     assert main(["papers", "liu2013", "--samples", "3"]) == 2
     assert "in a checkout, run `pip install -e .` and then `cardan papers`" in capsys.readouterr().err

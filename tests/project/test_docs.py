@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from runpy import run_path
 
 import pytest
 
 import cardan as cd
 from cardan.joints.placing import takes_place
 from cardan.joints.registry import REGISTRY
+from docs import generate
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = ROOT / "docs" / "references.md"
@@ -336,6 +336,14 @@ def test_citations_in_code_are_found_in_docstrings_and_comments() -> None:
     assert sorted(find_citations_in_module(module)) == [("A2001", 1), ("B2002", 7), ("D2004", 9)]
 
 
+# --- what is generated -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", generate.TARGETS)
+def test_what_follows_from_the_kinds_is_current(path: str) -> None:
+    assert read(ROOT / path) == generate.TARGETS[path](), "run: make generated"
+
+
 # --- the table of joints ---------------------------------------------------------------------------------------------
 
 
@@ -346,7 +354,7 @@ def joint_rows() -> dict[str, list[str]]:
     return {cells[0].strip("`"): cells[1:] for cells in lines[2:]}
 
 
-@pytest.mark.parametrize("name", [kind.name for kind in REGISTRY.values() if {*kind.takes} & {"frame", "point"}])
+@pytest.mark.parametrize("name", [kind.name for kind in REGISTRY.values() if kind.is_between_places])
 def test_the_table_of_joints_names_every_kind_as_it_is(name):
     """Its arguments, equations and coordinates; and what it leaves free, by the rank of its equations."""
     kind = REGISTRY[name]
@@ -371,9 +379,3 @@ def test_the_table_of_joints_names_every_kind_as_it_is(name):
 
 def test_the_table_of_joints_names_no_others():
     assert set(joint_rows()) <= set(REGISTRY)
-
-
-def test_the_fields_of_tables_are_current():
-    """`python docs/tables.py` writes them."""
-    tables = run_path(str(ROOT / "docs" / "tables.py"))
-    assert tables["page"]() == (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")

@@ -10,14 +10,14 @@ from math import nan
 
 from cardan.coordinates._features import update_features
 from cardan.coordinates._records import counted_angles, features, workspace
-from cardan.joints import abi
-from cardan.joints.abi import ADDRESS, CONTINUOUS, FRAMES, NUMBERS, PARAMETERS, REGULAR, SOLVER, STATUS
+from cardan.joints import tables
+from cardan.joints.tables import FRAMES, PARAMETERS, REGULAR, PairParameter, PairTable, PairWork
 from cardan.kernel.fields import after
 from cardan.kernel.jit import evaluator, plain
-from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, tail
+from cardan.kernel.memory import call_evaluator, cut, integers_at, tail
 from cardan.system.tables import FEATURE, TRACKED, Feature, SystemTable
 
-SOLVE, JUDGE = plain(abi.SOLVE), plain(abi.JUDGE)
+SOLVE, JUDGE = plain(tables.SOLVE), plain(tables.JUDGE)
 
 
 def _track(op, ints, floats, q, unused, out, unused_1, work):
@@ -35,12 +35,12 @@ def _track(op, ints, floats, q, unused, out, unused_1, work):
                 tracked[source] = known[source]
             update_features(system, record, floats, out, work, x)
             c = tail(floats, record.par)
-            table = integers_at(int(c[ADDRESS]))
-            call_evaluator(table[SOLVER], SOLVE, table, c, x, x, x, x, x)
+            pair = PairTable(integers_at(int(PairParameter(c).address)))
+            call_evaluator(pair.solver, SOLVE, pair.as_ints, c, x, x, x, x, x)
             ended = False
-            if floats_at(table[NUMBERS])[CONTINUOUS] != 0.0:
-                call_evaluator(table[SOLVER], JUDGE, table, c, x, x, x, x, x)
-                ended = x[PARAMETERS + count - FRAMES + STATUS] != REGULAR
+            if pair.numbers.continuous != 0.0:
+                call_evaluator(pair.solver, JUDGE, pair.as_ints, c, x, x, x, x, x)
+                ended = PairWork(tail(x, PARAMETERS + count - FRAMES)).status != REGULAR
             for k in range(FRAMES, count):
                 tracked[Feature(first, k).source] = nan if ended else x[PARAMETERS + k - FRAMES]
         record = after(record, record.slots + FEATURE * record.features)

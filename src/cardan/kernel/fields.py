@@ -224,5 +224,3 @@ else:
             return builder.gep(arguments[0], [skipped])
 
         return record(record, types.int64), generate
-
-
