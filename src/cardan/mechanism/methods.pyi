@@ -5,7 +5,16 @@ from typing import Any, overload
 from cardan.dynamics.loads import Load
 from cardan.joints.couplings import Given
 from cardan.joints.registry import Joint
-from cardan.quantities import Angle, CoordinateOfOther, CoordinateOfTime, FunctionOfMotion, FunctionOfTime, InSI, Length, OfCoordinate
+from cardan.quantities import (
+    Angle,
+    CoordinateOfOther,
+    CoordinateOfTime,
+    FunctionOfMotion,
+    FunctionOfTime,
+    InSI,
+    Length,
+    OfCoordinate,
+)
 from cardan.system.parts import Body, Frame, Point
 
 class Methods:
