@@ -24,7 +24,7 @@ from cardan.constraints.user import MOST_ROWS, Recipe
 from cardan.coordinates import formulations
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import JIT_DISABLED, call_evaluator, call_primitive
-from cardan.solvers import abi
+from cardan.solvers.tables import JACOBIAN, Structure
 from later import Later
 from layers import sampled
 from mechanisms import random_quaternion
@@ -1091,9 +1091,9 @@ def evaluation(primitive):
         m.constrain(f"use {k}", primitive, **given, **dict.fromkeys(primitive.parameters, 1.0))
     problem = formulations.problem(m.system, "manifold")
     q = formulations.to_reference(m.system, m.system.authored)
-    sizes = (problem.rows, problem.structure[abi.JACOBIAN_SIZE], problem.structure[abi.WORK])
+    sizes = (problem.rows, Structure(problem.structure).jacobian_size, Structure(problem.structure).work)
     arrays = (problem.ints, problem.floats, q, np.empty(0), *map(np.zeros, sizes))
-    return lambda times: _repeat(times, problem.evaluate, abi.JACOBIAN, *arrays)
+    return lambda times: _repeat(times, problem.evaluate, JACOBIAN, *arrays)
 
 
 @pytest.mark.slow

@@ -26,8 +26,9 @@ from cardan.examples.starts import random_start
 from cardan.joints import REGISTRY as KINDS
 from cardan.kernel.jit import jit
 from cardan.math import euler
-from cardan.solvers import abi, methods
-from cardan.system import layout
+from cardan.solvers import methods
+from cardan.solvers.tables import Structure
+from cardan.system import tables as layout
 from cardan.system.parts import Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
@@ -1084,7 +1085,7 @@ def test_tables_grow_with_the_chain_and_not_with_its_square():
     for count in (100, 2000):
         p = formulations.problem(chain(count).system, "relative")
         tables = p.ints.size + p.floats.size + p.structure.size + p.linear.pattern.size + p.linear.work
-        sizes.append((tables + p.structure[abi.WORK] + p.structure[abi.JACOBIAN_SIZE]) / count)
+        sizes.append((tables + Structure(p.structure).work + Structure(p.structure).jacobian_size) / count)
     assert sizes[1] <= 1.05 * sizes[0]
 
 

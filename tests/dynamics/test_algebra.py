@@ -11,7 +11,7 @@ from cardan.coordinates import formulations
 from cardan.dynamics import abi, algebra
 from cardan.dynamics._equations import ACCURATE, EPSILON, PROXIMAL, REGULAR
 from cardan.solvers import _blocks
-from cardan.solvers import abi as solvers_abi
+from cardan.solvers import tables as solvers_abi
 from cardan.solvers.linear import band_order, minimum_degree
 from layers import sampled
 

@@ -15,7 +15,7 @@ from cardan.analysis.result import AssemblyResult, Status
 from cardan.analysis.starts import Start, start_angles, start_coordinates, start_time
 from cardan.coordinates import formulations, relative, verdict
 from cardan.errors import ModelError
-from cardan.solvers.abi import Outcome
+from cardan.solvers.tables import Outcome
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 

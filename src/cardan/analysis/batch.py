@@ -22,11 +22,13 @@ from cardan.analysis.many import Ends, solve_piece
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.result import Status
 from cardan.analysis.starts import UNIT, VALID_POSE, start_angles, start_coordinates, start_time
+from cardan.analysis.tables import Result
 from cardan.coordinates import formulations
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
-from cardan.solvers.abi import Outcome
-from cardan.system import check, layout
+from cardan.solvers.tables import Outcome
+from cardan.system import check
+from cardan.system import tables as layout
 from cardan.system.pieces import Piece
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -133,17 +135,17 @@ def _verdict(
     for piece, end in ends:
         piece.put(end.coordinates, moved)
         piece.put_angles(end.angles, angles)
-        iterations += end.column(_many.R_ITERATIONS)
-        restarts += end.column(_many.R_ATTEMPTS) - 1
+        iterations += end.column("iterations")
+        restarts += end.column("attempts") - 1
         found, bound = end.verdicts.T
         met &= found <= bound
         late |= end.late
-        conflict |= end.column(_many.R_CONFLICT) > 0
+        conflict |= end.column("conflict") > 0
         with np.errstate(over="ignore"):  # a ratio that overflows is worse too
             worse = (found / bound > residual / allowed) | ~np.isfinite(found)
         residual[worse], allowed[worse] = found[worse], bound[worse]
         # the status of a failure is that of the piece with the largest final residual
-        own, run = end.column(_many.R_OUTCOME), end.results[:, _many.R_RESIDUAL]
+        own, run = end.column("outcome"), end.results[:, Result.residual.first]
         rank = np.where(own == int(Outcome.CONVERGED), -1.0, np.where(np.isnan(run), np.inf, run))
         further = rank > farthest
         farthest[further], outcome[further] = rank[further], own[further]

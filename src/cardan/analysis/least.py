@@ -24,7 +24,7 @@ from cardan.constraints.expression import Scalar
 from cardan.coordinates import formulations, rates
 from cardan.errors import ModelError
 from cardan.solvers.problem import Problem
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.formulas import Book, Formula, evaluated
 from cardan.system.state import FloatArray
 from cardan.system.system import System

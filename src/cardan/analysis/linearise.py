@@ -19,7 +19,8 @@ from cardan.joints.registry import Joint
 from cardan.math import euler
 from cardan.solvers.linear import constraints
 from cardan.solvers.problem import Problem
-from cardan.system import check, layout
+from cardan.system import check
+from cardan.system import tables as layout
 from cardan.system.parts import Body, Frame, Point
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System

@@ -24,7 +24,7 @@ from cardan.coordinates import formulations, rates, verdict
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
 from cardan.math import euler
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 

@@ -242,7 +242,7 @@ def _go_on(
         reason += _driver_reason(run) or _singular_reason(run)
     if code == abi.NOT_CLOSED and (unmet := _contradicted_rates(run)):
         reason = f"no velocities satisfy the drivers, the joints and the rate rows at t = {run.time:g} s ({unmet})"
-    return Simulation(
+    simulation = Simulation(
         run.equations,
         run.results[: run.reached],
         status,
@@ -253,8 +253,9 @@ def _go_on(
         error=float(c[abi.ERROR]),
         redundant=bool(c[abi.REDUNDANT]),
         events=run.events,
-        run=(run, last),
     )
+    simulation._run = run, last
+    return simulation
 
 
 def _of_turn(run: Integration) -> str:

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cardan.math import euler
-from cardan.system.layout import ANYHOW, BY_USER, STILL
 from cardan.system.parts import quaternion_from_columns
 from cardan.system.relations import Edge, Motion, OwnMotion, Place
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
+from cardan.system.tables import ANYHOW, BY_USER, STILL
 
 FREE: Final = Motion(3, ANYHOW)
 

@@ -23,8 +23,8 @@ from cardan.dynamics._dual import subtract_times
 from cardan.dynamics.abi import WIDTH
 from cardan.kernel.jit import inner, plain
 from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, tail
-from cardan.solvers import abi as solvers_abi
-from cardan.system.layout import POSE
+from cardan.solvers import tables as solvers_abi
+from cardan.system.tables import POSE
 
 REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may be redundant
 ACCURATE = 1e-5  # with a smaller pivot a solution is refined

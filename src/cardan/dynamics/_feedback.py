@@ -22,7 +22,7 @@ from cardan.dynamics._equations import (
 from cardan.dynamics.abi import WIDTH
 from cardan.kernel.jit import evaluator, plain
 from cardan.kernel.memory import integers_at, tail
-from cardan.solvers import abi as solvers_abi
+from cardan.solvers import tables as solvers_abi
 
 RESIDUAL = plain(solvers_abi.RESIDUAL)
 

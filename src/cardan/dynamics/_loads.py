@@ -22,7 +22,7 @@ from cardan.dynamics.abi import WIDTH
 from cardan.kernel.jit import evaluator, exact_inner, inner, plain
 from cardan.kernel.memory import call_evaluator, call_primitive, cut, floats_at, integers_at, tail
 from cardan.solvers._blocks import add_transpose_times, times
-from cardan.solvers.abi import JACOBIAN as JACOBIAN_OPERATION
+from cardan.solvers.tables import JACOBIAN as JACOBIAN_OPERATION
 
 JACOBIAN = plain(JACOBIAN_OPERATION)
 ARGUMENTS = 7  # of a recorded function: t, x, ẋ; its value; its derivatives

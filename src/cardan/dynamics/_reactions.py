@@ -3,7 +3,7 @@
 With the scales of the problem, J̃ = D J C and λ̃ = D⁻¹λ, so that C Jᵀλ = J̃ᵀλ̃; lengths are divided by the extent.  Of all
 λ̃ that give the force b = J̃ᵀλ̃, the one of least norm is S⁺ J̃ b with S = J̃ J̃ᵀ.  It does not depend on masses.
 
-Each kernel evaluates at every row of q; the job is the table of a problem (:mod:`cardan.solvers.abi`) whose linear
+Each kernel evaluates at every row of q; the job is the table of a problem (:mod:`cardan.solvers.tables`) whose linear
 algebra is that of :mod:`cardan.dynamics.abi`.
 """
 
@@ -12,7 +12,7 @@ from cardan.dynamics._equations import REGULAR
 from cardan.dynamics.abi import WIDTH
 from cardan.kernel.jit import inner, jit, plain
 from cardan.kernel.memory import call_evaluator, floats_at, integers_at, tail
-from cardan.solvers import abi as solvers_abi
+from cardan.solvers import tables as solvers_abi
 from cardan.solvers._blocks import scale_rows
 
 RESIDUAL, JACOBIAN = plain(solvers_abi.RESIDUAL), plain(solvers_abi.JACOBIAN)

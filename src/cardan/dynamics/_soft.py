@@ -21,7 +21,7 @@ from cardan.dynamics._equations import X, call_algebra, piece, roots
 from cardan.dynamics.abi import WIDTH
 from cardan.kernel.jit import inner, plain
 from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, tail
-from cardan.solvers import abi as solvers_abi
+from cardan.solvers import tables as solvers_abi
 
 JACOBIAN, GAMMA = plain(solvers_abi.JACOBIAN), plain(solvers_abi.GAMMA)
 SOLVE = plain(abi.SOLVE)

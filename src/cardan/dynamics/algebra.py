@@ -13,9 +13,9 @@ from cardan.constraints.registry import Primitive
 from cardan.dynamics import abi
 from cardan.dynamics.abi import WIDTH
 from cardan.lazy import LazyModule
-from cardan.solvers import abi as solvers_abi
+from cardan.solvers import tables as solvers_abi
 from cardan.solvers.linear import band_order, minimum_degree
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.system import IntArray, System
 
 _dual = LazyModule("cardan.dynamics._dual")

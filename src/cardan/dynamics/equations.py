@@ -11,7 +11,7 @@ from cardan.coordinates import formulations
 from cardan.dynamics import abi
 from cardan.dynamics.algebra import Algebra, linear_algebra
 from cardan.dynamics.forces import Forces
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System, ints_at
 

@@ -15,8 +15,8 @@ from cardan.dynamics.functions import Called, NotFiniteError, Recorded
 from cardan.dynamics.loads import Load
 from cardan.lazy import LazyModule
 from cardan.math import euler
-from cardan.solvers import abi as solvers_abi
-from cardan.system import layout
+from cardan.solvers import tables as solvers_abi
+from cardan.system import tables as layout
 from cardan.system.formulas import plain
 from cardan.system.parts import Body, CountedAngle
 from cardan.system.relations import Bundle

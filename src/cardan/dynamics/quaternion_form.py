@@ -15,7 +15,7 @@ from cardan.coordinates import formulations
 from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.math import euler
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 
 FORM = "euler_parameters"

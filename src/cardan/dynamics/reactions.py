@@ -22,7 +22,8 @@ from cardan.joints import Coordinate, Joint, JointKind, Role
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Linear, Problem
-from cardan.system import check, layout
+from cardan.system import check
+from cardan.system import tables as layout
 from cardan.system.parts import GROUND, Direction, Point
 from cardan.system.relations import Place
 from cardan.system.state import FloatArray, State, Touch

@@ -45,7 +45,7 @@ from cardan.dynamics.abi import WIDTH
 from cardan.interact import abi
 from cardan.kernel.jit import inner, plain
 from cardan.kernel.memory import floats_at, integers_at, tail
-from cardan.solvers import abi as solvers_abi
+from cardan.solvers import tables as solvers_abi
 
 EVALUATE_JACOBIAN = plain(solvers_abi.JACOBIAN)
 

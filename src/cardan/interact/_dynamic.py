@@ -34,8 +34,8 @@ from cardan.interact import abi
 from cardan.interact._hands import back_rotated, rotated, turn_error, update_hand
 from cardan.kernel.jit import evaluator, inner, jit, plain
 from cardan.kernel.memory import cut, floats_at, integers_at, pointer, tail
-from cardan.solvers import abi as solvers_abi
-from cardan.system.layout import POSE
+from cardan.solvers import tables as solvers_abi
+from cardan.system.tables import POSE
 
 JACOBIAN, GAMMA = plain(solvers_abi.JACOBIAN), plain(solvers_abi.GAMMA)
 RIGID = 1e-8  # compliance of a hand that holds, relative to that of the mechanism

@@ -15,8 +15,8 @@ from cardan.dynamics.abi import WIDTH
 from cardan.interact import abi
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import tail
-from cardan.solvers.abi import GAMMA
-from cardan.system.layout import POSE
+from cardan.solvers.tables import GAMMA
+from cardan.system.tables import POSE
 
 ROUNDING = 1e-15  # of a coordinate
 PLANE = 1e-10  # of the extent: a push that is nearer to the plane of its target is on it

@@ -75,8 +75,8 @@ from cardan.interact._singular import (
 )
 from cardan.kernel.jit import evaluator, inner, plain
 from cardan.kernel.memory import floats_at, integers_at, tail
-from cardan.solvers import abi as solvers_abi
-from cardan.system.layout import POSE
+from cardan.solvers import tables as solvers_abi
+from cardan.system.tables import POSE
 
 EVALUATE_JACOBIAN = plain(solvers_abi.JACOBIAN)
 

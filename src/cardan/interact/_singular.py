@@ -21,7 +21,7 @@ from cardan.dynamics.abi import WIDTH
 from cardan.interact import abi
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import floats_at, integers_at, tail
-from cardan.system.layout import POSE
+from cardan.system.tables import POSE
 
 LEAST_SIGMA = 1e-3  # with a smaller σ solutions are refined
 MOST_ZONE = 5e-3  # σ of a pose whose singular vectors can be a reference, at the most

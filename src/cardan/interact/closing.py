@@ -13,8 +13,8 @@ from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
 from cardan.interact import abi
 from cardan.lazy import LazyModule
-from cardan.solvers import abi as solvers_abi
 from cardan.solvers import methods
+from cardan.solvers import tables as solvers_abi
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray, System

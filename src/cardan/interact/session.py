@@ -28,8 +28,9 @@ from cardan.interact.record import Record
 from cardan.interact.servo import Servo
 from cardan.lazy import LazyModule
 from cardan.math import euler
-from cardan.solvers.abi import Outcome
-from cardan.system import check, layout
+from cardan.solvers.tables import Outcome
+from cardan.system import check
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray, System
 

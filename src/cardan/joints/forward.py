@@ -14,11 +14,11 @@ from cardan.joints.registry import Joint
 from cardan.math import euler
 from cardan.system import check
 from cardan.system.formulas import plain
-from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
 from cardan.system.orientation import orientation
 from cardan.system.parts import Body, Frame
 from cardan.system.relations import Edge
 from cardan.system.state import FloatArray, Pose, State
+from cardan.system.tables import ABOUT_Z, ANYHOW, CROSSED, STILL
 
 Place = tuple[FloatArray, FloatArray]  # position [m] and matrix of a frame
 

@@ -115,7 +115,7 @@ def _accessors(name: str, kind: Kind, first: int) -> tuple[Any, Any]:
 
     def read_within(record: Any) -> Any:
         numbers = (record._floats if refers == "f8" else record._ints)[record._ints[first] :]
-        return refers(numbers) if isinstance(refers, TableMeta) else numbers
+        return refers._unchecked(numbers) if isinstance(refers, TableMeta) else numbers
 
     def read_reference(record: Any) -> Any:
         kept = record._kept.get(name) if record._kept is not None else None
@@ -364,7 +364,7 @@ def describe(table: Any) -> str:
         for line in inspect.getsource(owner).splitlines():
             found = re.match(r"    (\w+): [^#]+(?:#\s*(.*))?$", line)
             if found:
-                comments[found[1]] = found[2] or ""
+                comments[found[1]] = (found[2] or "").replace("|", "\\|")
     if isinstance(table, TableMeta):
         rows = [(name, field.kind.name, str(field.first)) for name, field in table.fields.items()]
         head = "| field | type | offset | meaning |\n|---|---|---|---|"

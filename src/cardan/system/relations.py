@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from cardan.constraints.promotion import promoted
 from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.constraints.signal import GivenRate, Signal
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.check import Triple
 from cardan.system.formulas import Book, Formula, are_floats, bindings, number, plain
 from cardan.system.parts import Body, CountedAngle, Feature, Frame, Point

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from cardan.errors import ModelError, ReadOnlyError
 from cardan.math import euler
-from cardan.system import check, layout
+from cardan.system import check
+from cardan.system import tables as layout
 from cardan.system.html import Table, as_html, table_of
 from cardan.system.orientation import orientation
 

@@ -19,7 +19,8 @@ from cardan.constraints.signal import Signal
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
 from cardan.math import euler
-from cardan.system import layout, variables
+from cardan.system import tables as layout
+from cardan.system import variables
 from cardan.system.display import DEFAULT, Display
 from cardan.system.formulas import Book
 from cardan.system.parts import AngleRecord, Body, CountedAngle
@@ -399,7 +400,7 @@ class System:
         given = (self.ints, self.floats, _RODS, numbers, absolute)
         offsets = self._packed.offsets
         drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
-        found = (drawn.reshape(-1), tables, scratch, measures, points)
+        found = (drawn.reshape(-1), tables, scratch, (measures, points))
         length = _tables.measure(*given, _NONE, *found)
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
