@@ -8,11 +8,11 @@ from zlib import crc32
 import mpmath
 import numpy as np
 import pytest
-from cardan.constraints._generated import primitive_curvature
 from scipy.spatial.transform import Rotation
 
 import cardan as cd
 from cardan.constraints import kernels as addresses
+from cardan.constraints._generated import primitive_curvature
 from cardan.constraints.registry import LENGTH_POWER, REGISTRY, FeatureKind
 from cardan.coordinates import formulations
 from cardan.coordinates._features import update_primitive

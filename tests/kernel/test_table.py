@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -252,6 +255,15 @@ def test_a_record_keeps_what_it_refers_to():
     record.numbers = np.array([1.0, 2.0])
     record.item = Item.new(weight=3.0)
     assert list(record.numbers) == [1.0, 2.0] and record.item.weight == 3.0
+
+
+def test_a_record_without_references_is_copied_and_pickled():
+    record = Item.new(weight=2.5, count=3)
+    for other in (copy.deepcopy(record), pickle.loads(pickle.dumps(record))):
+        other.count = 4
+        assert other.as_ints[1] == 4 and other.weight == 2.5 and record.count == 3
+    with pytest.raises(TypeError, match="Sample refers to memory"):
+        copy.copy(Sample.new(item=record))
 
 
 def test_only_an_owner_refers_to_memory():

@@ -11,7 +11,7 @@ from cardan.analysis.starts import Start, start_angles, start_coordinates, start
 from cardan.analysis.whole_turns import with_whole_turns
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
-from cardan.interact import abi
+from cardan.interact import tables
 from cardan.lazy import LazyModule
 from cardan.solvers import abi as solvers_abi
 from cardan.solvers import methods
@@ -59,7 +59,7 @@ class Closing:
         angles = formulations.angles(self._system, self._poses)
         found, _ = verdict.judge_system(self._system, state.coordinates, angles, self.tolerance, self.time)
         self.is_met = found.met
-        return abi.IDLE if found.met else abi.STUCK
+        return tables.IDLE if found.met else tables.STUCK
 
     @property
     def residual(self) -> float:

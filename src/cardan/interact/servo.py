@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from cardan.errors import SessionError
-from cardan.interact import abi
+from cardan.interact import tables
 from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.state import FloatArray
@@ -96,8 +96,8 @@ class Servo:
 
     @property
     def targets(self) -> FloatArray:
-        """Shared array, shape (MOST_HANDS, HAND): one record per hand, see :mod:`cardan.interact.abi`."""
-        return self._session._hand_floats.reshape(-1, abi.HAND)
+        """Shared array, shape (MOST_HANDS, Hand.size): one record per hand, see :mod:`cardan.interact.tables`."""
+        return self._session._hand_floats.reshape(-1, tables.Hand.size)
 
     def stop(self) -> ServoStats:
         """End the thread; returns its measurements."""

@@ -200,7 +200,7 @@ class TableMeta(type):
 
     def _unchecked(cls, numbers: Any, kept: dict[Any, Any] | None = None) -> Any:
         """A record whose size is not checked: behind the last record there is none, and there may be no record."""
-        made = object.__new__(cls)
+        made: Any = object.__new__(cls)  # type: ignore[arg-type]
         made._see(_words(numbers), kept)
         return made
 
@@ -284,6 +284,11 @@ class Table(metaclass=TableMeta):
         self._kept[name] = kept
         self._ints[first] = _address_of(array)
 
+    def __reduce__(self) -> Any:
+        if self._kept:
+            raise TypeError(f"{type(self).__name__} refers to memory, which a copy or a pickle does not have")
+        return _copied, (type(self), self._ints.copy())
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in type(self)._fields:
             raise _no_such(type(self), name, type(self)._fields)
@@ -291,6 +296,10 @@ class Table(metaclass=TableMeta):
 
     def __getattr__(self, name: str) -> Any:
         raise _no_such(type(self), name, type(self)._fields)
+
+
+def _copied(table: Any, words: Any) -> Any:
+    return table(words, kept={})
 
 
 def _words(memory: Any) -> Any:
