@@ -124,6 +124,22 @@ class Control(dynamics_tables.Control):
     walked: Float  # way since the singular vectors were computed
 
 
+class Loop(Table):
+    """Of a servo; times in ns."""
+
+    stop: Int  # whether it is to end
+    period: Int
+    spin: Int  # before a cycle is due the thread stops sleeping
+    clock: Int  # its number
+    gettime: Address  # zero if the system has none
+    nanosleep: Address
+    most: Int  # cycles
+    cycles: Int  # made
+    late: Int  # of these, ended after the next one was due
+    missed: Int  # left out
+    status: Int  # of the last cycle
+
+
 class Cycle(Table):
     """State of a cycle that runs."""
 
