@@ -31,11 +31,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d fuzz long long-test processors images clean
+.PHONY: help demo quick test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d fuzz long long-test processors generated images clean
 
 help:
 	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
-	@echo "make quick             unit tests and one law of each family, in a minute"
+	@echo "make quick             the first case of every test that is not slow, in a minute"
 	@echo "make test              lint, types, import contracts, tests, tests without the JIT; of the client too"
 	@echo "make client            build the page of the workbench; lint, types and tests of its sources"
 	@echo "make lint types contracts docs-test    one of these alone"
@@ -52,6 +52,7 @@ help:
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
 	@echo "make long              make fuzz, the laws that take too many cases for make test, and make processors"
 	@echo "make processors        tests of numbers with the code of processors without AVX-512 (v3), and AVX (v2)"
+	@echo "make generated         what follows from the kinds of joints, loads and shapes: types, tables, the schema"
 	@echo "make images            the pictures of the documents"
 	@echo "make clean             remove what make made"
 
@@ -113,7 +114,7 @@ docs-test: $(STAMP)
 
 nojit-test: $(STAMP)
 	@echo "== tests with the JIT disabled"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(PARALLEL) -m nojit
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(PARALLEL) -m "nojit and not long"
 
 bench-foundation: $(STAMP)
 	@$(BIN)/python benchmarks/foundation.py
@@ -160,7 +161,7 @@ long-test: $(STAMP)
 	@$(BIN)/python -m pytest -q $(PARALLEL) -m long
 
 # Folders whose tests have numerical bars; `make long` runs them with the machine code of other processors too.
-NUMERICAL := $(addprefix tests/,constraints coordinates dynamics geometry joints math solvers system/test_parameters.py)
+NUMERICAL := $(addprefix tests/,analysis constraints coordinates dynamics geometry joints math solvers system)
 
 # $(call with_processor,x86-64 level,kind of processor for OpenBLAS,what NumPy must not use): kernels, BLAS and NumPy
 # all choose code by the processor. NUMBA_CPU_FEATURES is empty, since Numba would else use those of this machine.
@@ -188,12 +189,15 @@ fuzz: $(STAMP)
 	@$(BIN)/python fuzz/run.py --cases 20000 --jobs 2
 	@$(BIN)/python fuzz/files.py --cases 5000 --jobs 2
 
+generated: $(STAMP)
+	@$(BIN)/python docs/generate.py
+
 images: $(STAMP)
 	@$(BIN)/python -m pip install -qq -e '.[plot]'
 	@$(BIN)/python docs/figures.py
 	@$(BIN)/python docs/animation.py
 	@$(BIN)/python docs/recording.py
-	@$(BIN)/python docs/gallery.py
+	@$(BIN)/python docs/contact_sheet.py
 
 # Tried with its own empty kernel cache, from a directory where only the installed package can be found.
 wheel: $(STAMP)
@@ -239,4 +243,4 @@ $(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
 
 clean:
 	@rm -rf $(VENV) $(LOWEST) $(CADQUERY) $(BUILD123D) dist build client/node_modules client/build src/cardan/view/page.html $(GENERATED) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
-	@find src tests benchmarks fuzz docs client -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks fuzz docs client gallery papers -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

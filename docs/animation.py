@@ -20,8 +20,8 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 import cardan as cd
-from cardan.examples import jansen_leg, planar_4r, strandbeest
 from cardan.math import euler
+from gallery import jansen_leg, planar_4r, strandbeest
 
 PATH = IMAGES / "motion.gif"
 WIDTH, HEIGHT, DPI = 8.0, 3.1, 100  # inches, and dots per inch

@@ -13,7 +13,11 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 import cardan as cd
 from cardan import examples
 from cardan.cli import figures
-from cardan.examples import (
+from cardan.math import euler
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+
+from gallery import (  # noqa: E402
     differential,
     folding_table,
     indexing_table,
@@ -23,10 +27,6 @@ from cardan.examples import (
     strandbeest,
     watt,
 )
-from cardan.math import euler
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
-
 from papers import hand, minima, pictures  # noqa: E402
 
 IMAGES = Path(__file__).with_name("images")

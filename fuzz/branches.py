@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples import rsur
+from gallery import rsur
 
 X, Y, Z = np.eye(3)
 NEAR = 0.02  # a smaller sine is too near to a singular pose: its branch is unknown

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from fuzz.case import GROUND
 from fuzz.geometry import random_direction, random_rotation
-from fuzz.sketch import EQUATIONS, KINDS, Sketch, draw_start
+from fuzz.oracles.joints import JOINTS
+from fuzz.sketch import KINDS, Sketch, draw_start
 
 # Joints of two bodies with a false minimum that attracts most starts.
 TWO_BODIES = ("spherical", "spherical", "cylindrical", "universal")
@@ -42,7 +43,7 @@ def any_joints(rng, sketch):
     equations = 0
     while True:
         kind = str(rng.choice(KINDS))
-        equations += EQUATIONS[kind][0]
+        equations += JOINTS[kind].equations
         if equations > most and sketch.joints:
             return
         _join(rng, sketch, kind, _pair(rng, sketch))

@@ -1,8 +1,8 @@
 """Random drags over the gallery and random loops: jumps, targets out of reach, poses, pushes, limits, singular poses.
 
 ``python -m fuzz.drags --drags 10000``.  A drag is of some cycles with one or two hands, from the pose that the last one
-left.  After it, joints are judged by the formulas of :mod:`fuzz.judge` in NumPy, couplings, drivers and limits by the
-library's verdict.  After every cycle the branch of those mechanisms that have one in closed form is judged
+left.  After it, joints are judged by the formulas of :mod:`fuzz.oracles.joints` in NumPy, couplings, drivers and limits
+by the library's verdict.  After every cycle the branch of those mechanisms that have one in closed form is judged
 (:mod:`fuzz.branches`).
 """
 
@@ -17,7 +17,8 @@ import numpy as np
 import cardan as cd
 from cardan.examples import GALLERY
 from fuzz.branches import LOOPS, Loop, gallery_loop
-from fuzz.judge import MISSES, poses_of
+from fuzz.judge import poses_of
+from fuzz.oracles.joints import JOINTS
 
 BAR = 1e-9  # of the extent, or in radians
 CYCLES = 12
@@ -29,11 +30,11 @@ def is_open(m: cd.Mechanism, state: cd.State, length: float) -> bool:
     """Whether a joint is open beyond BAR; kinds with options of their own are left to the verdict."""
     poses = poses_of(state)
     for joint in m.joints.values():
-        if joint.kind.name not in MISSES or joint.kind.name in ("screw", "angle"):
+        if joint.kind.name not in JOINTS or joint.kind.name in ("screw", "angle"):
             continue
         (p_a, R_a), (p_b, R_b) = (_world(end, poses) for end in joint.ends)
-        options = (dict(joint.parameters)["length"], False) if joint.kind.name == "distance" else ()
-        off, turned = MISSES[joint.kind.name](R_a.T @ (p_b - p_a), R_a.T @ R_b, *options)
+        options = dict(joint.parameters)
+        off, turned = JOINTS[joint.kind.name].misses(R_a.T @ (p_b - p_a), R_a.T @ R_b, options)
         if not (off <= BAR * length and turned <= 10 * BAR):  # an angle from its cosine is accurate to 1e-8
             return True
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuzz import consistent, degenerate, disconnected, inconsistent, redundant
-from fuzz.others import replace_some
+from fuzz.others import replace_by_new, replace_some
 from fuzz.parameters import add_parameters
 
 # Families, with their shares of the cases.
@@ -28,6 +28,7 @@ def generate(seed, index):
     if rng.random() < 0.1:
         _change_options(rng, case)
     replace_some(case, seed, index)
+    replace_by_new(case, seed, index)
     add_parameters(case, seed, index)
     return case
 

@@ -1,4 +1,4 @@
-"""The judge: errors of a pose with respect to a case, in NumPy, from the definitions of the joints.
+"""The judge: errors of a pose with respect to a case, by the definitions of the joints (:mod:`.oracles.joints`).
 
 It uses the description and the returned poses, not the library's residuals.  Lengths are in metres, angles in radians:
 
@@ -18,60 +18,13 @@ import numpy as np
 
 from fuzz import proofs
 from fuzz.case import EXPECT_FAILURE, EXPECT_OK, GROUND, build
-from fuzz.geometry import angle_between, axes, cross, length, matrix, rotation_angle
+from fuzz.geometry import axes, matrix
+from fuzz.oracles.joints import JOINTS
 from fuzz.parameters import with_values
 
 RELATIVE = 1e-9  # "ok" with a larger error is false: lengths relative to the extent, angles [rad]
 ROUNDING = 256 * np.finfo(float).eps  # relative to the largest coordinate: rounding error of a pose
 MOST_SECONDS = 10.0
-RIGHT = 0.5 * np.pi
-
-# Arguments: position d and rotation R of frame b in frame a, and the options.  Result: (length [m], angle [rad]).
-MISSES = {
-    "fixed": lambda d, R: (length(d), rotation_angle(R)),
-    "revolute": lambda d, R: (length(d), _off_axis(R)),
-    "prismatic": lambda d, R: (length(d[:2]), rotation_angle(R)),
-    "cylindrical": lambda d, R: (length(d[:2]), _off_axis(R)),
-    "screw": lambda d, R, pitch, offset, counted: (
-        length(np.array([*d[:2], _off_thread(d, R, pitch, offset, counted)])),
-        _off_axis(R),
-    ),
-    "spherical": lambda d, R: (length(d), 0.0),
-    "universal": lambda d, R: (length(d), abs(_off_axis(R) - RIGHT)),
-    "planar": lambda d, R: (abs(d[2]), _off_axis(R)),
-    "distance": lambda d, R, length_, squared: (abs(length(d) - length_), 0.0),
-    "angle": lambda d, R, angle, cosine: (0.0, abs(_off_axis(R) - angle)),
-    "parallel": lambda d, R: (0.0, _off_axis(R)),
-    "perpendicular": lambda d, R: (0.0, abs(_off_axis(R) - RIGHT)),
-    "point_on_line": lambda d, R: (length(R[:, :2].T @ d), 0.0),
-    "point_in_plane": lambda d, R: (abs(R[:, 2] @ d), 0.0),
-    "constant_velocity": lambda d, R: (length(d), abs(_out_of_phase(R))),
-    "orientation": lambda d, R: (0.0, rotation_angle(R)),
-    "line_distance": lambda d, R, distance: (abs(length(R[:, :2].T @ d) - distance), 0.0),
-    "plane_distance": lambda d, R, distance: (abs(-R[:, 2] @ d - distance), 0.0),
-}
-
-
-def _off_thread(d, R, pitch, offset, counted):
-    """Distance [m] of a nut from its thread, at the counted angle if given, else at the nearest turn of the thread."""
-    angle = np.arctan2(R[1, 0], R[0, 0])
-    off = d[2] - offset - pitch * angle / (2 * np.pi)
-    if counted is None:
-        return off - pitch * np.round(off / pitch)
-    return off - pitch * np.round((counted - angle) / (2 * np.pi))
-
-
-def _out_of_phase(R):
-    """Angle [rad] about z_b to x_b, from x_a carried over by the smallest rotation that maps z_a to z_b."""
-    z_b = R[:, 2]
-    half = z_b + np.array([0.0, 0.0, 1.0])
-    # that rotation is a reflection at z_a, which does not change x_a, and then one at z_a + z_b
-    carried = np.array([1.0, 0.0, 0.0]) - 2.0 * half[0] / (half @ half) * half
-    return np.arctan2(cross(carried, R[:, 0]) @ z_b, carried @ R[:, 0])
-
-
-def _off_axis(R):
-    return angle_between(R[:, 2], np.array([0.0, 0.0, 1.0]))
 
 
 def poses_of(source):
@@ -101,16 +54,8 @@ def misses(case, poses, angles=None):
     found = {}
     for joint in case.joints:
         (p_a, R_a), (p_b, R_b) = world(joint.a, poses), world(joint.b, poses)
-        options = ()
-        if joint.kind == "distance":
-            options = (joint.options["length"], joint.options.get("squared", False))
-        elif joint.kind in ("line_distance", "plane_distance"):
-            options = (joint.options["distance"],)
-        elif joint.kind == "angle":
-            options = (joint.options["angle"], joint.options.get("cosine", False))
-        elif joint.kind == "screw":
-            options = (joint.options["pitch"], joint.options["offset"], (angles or {}).get(joint.name))
-        found[joint.name] = MISSES[joint.kind](R_a.T @ (p_b - p_a), R_a.T @ R_b, *options)
+        counted = (angles or {}).get(joint.name)
+        found[joint.name] = JOINTS[joint.kind].misses(R_a.T @ (p_b - p_a), R_a.T @ R_b, joint.options, counted)
     return found
 
 

@@ -54,8 +54,8 @@ def add_parameters(case, seed, index):
 
 def _places(joint, zero):
     """Places of numbers that are not zero: lengths, angles, pitches, and coordinates of points above rounding."""
-    keys = ("length", "angle", "pitch", "offset", "distance")
-    found = [[joint.name, "options", key] for key in keys if joint.options.get(key)]
+    numbers = {key: value for key, value in joint.options.items() if not isinstance(value, bool)}
+    found = [[joint.name, "options", key] for key, value in numbers.items() if value]
     for side, end in (("a", joint.a), ("b", joint.b)):
         found += [[joint.name, side, k] for k in range(3) if abs(end.origin[k]) > zero]
     return found

@@ -7,49 +7,25 @@ from typing import Any
 
 import numpy as np
 
+from cardan.files.spec import joint_specs
+from cardan.joints import REGISTRY
 from fuzz.case import EXPECT_FAILURE, EXPECT_OK, GROUND, Body, Case, End, Joint
-from fuzz.geometry import (
-    angle_between,
-    axes,
-    cross,
-    orthogonal,
-    quaternion,
-    random_direction,
-    random_rotation,
-    rotation,
-    unit,
-)
+from fuzz.geometry import axes, cross, orthogonal, quaternion, random_direction, random_rotation, rotation
+from fuzz.oracles.joints import JOINTS
 
-# Number of equations of each kind, and how many of them depend on orientations only.
-EQUATIONS = {
-    "fixed": (6, 3),
-    "revolute": (5, 2),
-    "prismatic": (5, 3),
-    "cylindrical": (4, 2),
-    "screw": (5, 2),
-    "spherical": (3, 0),
-    "universal": (4, 1),
-    "planar": (3, 2),
-    "distance": (1, 0),
-    "angle": (1, 1),
-    "parallel": (2, 2),
-    "perpendicular": (1, 1),
-    "point_on_line": (2, 0),
-    "point_in_plane": (1, 0),
-    "constant_velocity": (4, 1),
-    "orientation": (3, 3),
-    "line_distance": (1, 0),
-    "plane_distance": (1, 0),
-}
 # Kinds that are drawn.  The others replace some of them, see :mod:`fuzz.others`, so that the cases of a seed remain.
-OTHERS = ("constant_velocity", "orientation", "line_distance", "plane_distance")
-KINDS = tuple([kind for kind in EQUATIONS if kind not in OTHERS])
-# kinds whose end a may be a point
-POINT_A = ("spherical", "distance", "point_on_line", "point_in_plane", "line_distance", "plane_distance")
-POINT_B = ("spherical", "distance")
-ROTATION_LOCKED = ("fixed", "prismatic", "orientation")
-USES_X = (*ROTATION_LOCKED, "screw", "constant_velocity")  # kinds that use the x axes
-LENGTHS = ("length", "pitch", "offset", "distance")  # options that are lengths [m]
+KINDS = tuple([kind for kind, row in JOINTS.items() if row.draw is not None])
+APART = ("distance", "angle", "parallel", "perpendicular")  # of these, the points on a and b are not near each other
+
+
+def takes_a_point(kind):
+    """For a and b: whether a point will do."""
+    return tuple([takes == "point" for takes in REGISTRY[kind].takes])
+
+
+def lengths(kind):
+    """Names of the options that are lengths [m]."""
+    return [option.name for option in joint_specs()[kind].options.values() if option.quantity.unit == "length"]
 
 
 @dataclass
@@ -97,44 +73,13 @@ class Sketch:
         x = orthogonal(rng, z)
         y = cross(z, x)
         slide = rng.uniform(-0.7, 0.7, 2)
-        options: dict[str, Any] = {}
-        p_a, p_b, z_b = p, p, z
-        if kind in ("prismatic", "cylindrical"):
-            p_b = p + slide[0] * z
-        elif kind == "planar":
-            p_b = p + slide[0] * x + slide[1] * y
-        elif kind == "universal":
-            z_b = y
-        elif kind == "perpendicular":
-            p_b, z_b = q, unit(np.cos(3 * slide[0]) * x + np.sin(3 * slide[0]) * y)
-        elif kind == "parallel":
-            p_b = q
-        elif kind == "angle":
-            p_b = q
-            z_b = random_direction(rng)
-            while not 0.1 < angle_between(z, z_b) < np.pi - 0.1:
-                z_b = random_direction(rng)
-            options = {"angle": angle_between(z, z_b)}
-            if rng.random() < 0.15:
-                options["cosine"] = True
-        elif kind == "distance":
-            p_b = q if np.linalg.norm(q - p) > 0.1 else p + 0.5 * random_direction(rng)
-            options = {"length": float(np.linalg.norm(p_b - p_a))}
-            if rng.random() < 0.15:
-                options["squared"] = True
-        elif kind == "screw":
-            p_b = p + slide[0] * z
-            angle, pitch = rng.uniform(-3, 3), rng.choice([-1, 1]) * rng.uniform(0.2, 1.5)
-            options = {"pitch": float(pitch), "offset": float(slide[0] - pitch * angle / (2 * np.pi))}
-        elif kind == "point_on_line":
-            p_b = p + slide[0] * z
-        elif kind == "point_in_plane":
-            p_b = p + slide[0] * x + slide[1] * y
-        name = self.joint(kind, a, b, p_a, p_b, z, z_b, **options)
+        row = JOINTS[kind]
+        p_b, z_b, options, angle = row.draw(rng, p, q, x, y, z, slide)
+        name = self.joint(kind, a, b, p, p_b, z, z_b, **options)
         drawn = self.joints[-1]
-        if kind in USES_X:
+        if row.uses_x:
             drawn.R_a = drawn.R_b = axes(z, x)
-        if kind == "screw":
+        if angle:
             drawn.R_b = rotation(z, angle) @ drawn.R_a
         return name
 
@@ -146,10 +91,11 @@ class Sketch:
     def fits(self, kind, a, b):
         """Whether, with an additional joint between a and b, no group of bodies has more equations than freedoms."""
         names = list(self.bodies)
-        more, more_rotational = EQUATIONS[kind]
+        more, more_rotational = JOINTS[kind].equations, JOINTS[kind].rotational
         number = {name: 1 << k for k, name in enumerate(names)}
         number[GROUND] = 1 << len(names)
-        pairs = [(number[j.a] | number[j.b], *EQUATIONS[j.kind]) for j in self.joints]
+        rows = [JOINTS[j.kind] for j in self.joints]
+        pairs = [(number[j.a] | number[j.b], r.equations, r.rotational) for j, r in zip(self.joints, rows, strict=True)]
         both = number[a] | number[b]
         for group in range(1, 1 << (len(names) + 1)):
             if group & both != both:
@@ -209,23 +155,24 @@ class Sketch:
     def _localised(self, rng, j, places, R_m, t_m, scale):
         ends = []
         point_only = rng.random() < 0.5
-        for body, p, R_f, may in ((j.a, j.p_a, j.R_a, POINT_A), (j.b, j.p_b, j.R_b, POINT_B)):
+        may_be = takes_a_point(j.kind)
+        for body, p, R_f, may in ((j.a, j.p_a, j.R_a, may_be[0]), (j.b, j.p_b, j.R_b, may_be[1])):
             R, o = places[body]
             local = R.T @ (scale * (R_m @ p) + t_m - o)
             end = End(body, local.tolist())
-            if not (j.kind in may and point_only):
+            if not (may and point_only):
                 R_f = R.T @ R_m @ R_f
                 z = R_f[:, 2] * (10.0 ** rng.uniform(-2, 2) if rng.random() < 0.2 else 1.0)
                 end.z = z.tolist()
-                if j.kind in USES_X or rng.random() < 0.5:
+                if JOINTS[j.kind].uses_x or rng.random() < 0.5:
                     end.x = (R_f[:, 0] + (rng.uniform(-1, 1) * R_f[:, 2] if rng.random() < 0.3 else 0.0)).tolist()
             ends.append(end)
-        return Joint(j.name, j.kind, *ends, scaled(j.options, scale))
+        return Joint(j.name, j.kind, *ends, scaled(j.kind, j.options, scale))
 
 
-def scaled(options, scale):
+def scaled(kind, options, scale):
     """Options of a joint in another unit of length."""
-    return {key: float(scale * value) if key in LENGTHS else value for key, value in options.items()}
+    return {key: float(scale * value) if key in lengths(kind) else value for key, value in options.items()}
 
 
 def disturbed(rng, start, R, p, center, size):
@@ -280,7 +227,7 @@ def close(rng, sketch, count, *, ground=True):
             kind = str(rng.choice(KINDS))
             if sketch.fits(kind, a, b):
                 p, q = (sketch.pose(n)[1] + rng.uniform(0.2, 0.9) * random_direction(rng) for n in (a, b))
-                p = 0.5 * (p + q) if kind not in ("distance", "angle", "parallel", "perpendicular") else p
+                p = 0.5 * (p + q) if kind not in APART else p
                 sketch.satisfied(rng, kind, a, b, p, q, random_direction(rng))
                 break
 
@@ -295,12 +242,12 @@ def close_wide(rng, sketch, count):
         loop = _path(above, a) ^ _path(above, b)
         kind = str(rng.choice(KINDS))
         between = [j for j in sketch.joints if j.name in loop]
-        freedoms = sum(6 - EQUATIONS[j.kind][0] for j in between)
-        rotational = sum(3 - EQUATIONS[j.kind][1] for j in between)
-        if not loop & used and freedoms >= EQUATIONS[kind][0] and rotational >= EQUATIONS[kind][1]:
+        freedoms = sum(6 - JOINTS[j.kind].equations for j in between)
+        rotational = sum(3 - JOINTS[j.kind].rotational for j in between)
+        if not loop & used and freedoms >= JOINTS[kind].equations and rotational >= JOINTS[kind].rotational:
             used |= loop
             p, q = (sketch.pose(n)[1] + rng.uniform(0.2, 0.9) * random_direction(rng) for n in (a, b))
-            p = 0.5 * (p + q) if kind not in ("distance", "angle", "parallel", "perpendicular") else p
+            p = 0.5 * (p + q) if kind not in APART else p
             sketch.satisfied(rng, kind, a, b, p, q, random_direction(rng))
 
 
@@ -326,7 +273,7 @@ def merge(sketch, part, offset, scale=1.0):
         names[name] = sketch.body(scale * p + offset, R)
     for j in part.joints:
         renamed[j.name] = f"j{len(sketch.joints) + 1}"
-        options = scaled(j.options, scale)
+        options = scaled(j.kind, j.options, scale)
         ends = names[j.a], names[j.b], scale * j.p_a + offset, scale * j.p_b + offset
         sketch.joints.append(Drawn(renamed[j.name], j.kind, *ends, j.R_a, j.R_b, options))
     return names, renamed

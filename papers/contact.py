@@ -211,8 +211,8 @@ class Study:
 
 def mechanism() -> tuple[Mechanism, Mechanism, FloatArray]:
     """The curve–curve mechanism of figure 8 with and without its contact, and a start with a gap."""
-    from cardan.examples import curve_pair
-    from cardan.examples.registry import without_drivers
+    from gallery import curve_pair
+    from gallery.checks import without_drivers
 
     whole = without_drivers(curve_pair.build())
     whole["second"].position = (2.0 * curve_pair.A + 0.25, 0.03, 0.0)

@@ -14,10 +14,10 @@ from cardan.analysis.chunks import Progress
 from cardan.analysis.sensitivity import Tolerances
 from cardan.cli import figures
 from cardan.errors import ModelError
-from cardan.examples import rsur, slider_crank
 from cardan.math import euler
 from cardan.system import check
 from cardan.system.state import FloatArray
+from gallery import rsur, slider_crank
 
 POSES = 24  # of a turn
 SAMPLES = 10_000  # in each pose

@@ -3,7 +3,7 @@
 Such a bar may fail on another processor.  While tests run, ``value < bar``, ``value <= bar`` and ``x == approx(y)`` in
 assertions, and calls of ``allclose`` and ``assert_allclose``, are recorded.  FILE has a line for each of them in tests
 that passed: the least bar/value, the value, the bar, the place and the source.  ``0.1 < x`` and ``x > 0.1`` are floors,
-which show that a case is not empty; floors, integers and what is in ``not`` are left out.
+which show that a case is not empty; floors, integers, what is in ``not`` and what selects elements are left out.
 
 Off, it costs one option.  On, test modules are compiled again, with a call in place of each comparison.
 """
@@ -29,6 +29,7 @@ OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.NotEq: operator.ne,
 }  # fmt: skip
 CLOSE = {"allclose", "assert_allclose"}
+ALL = {"all"}  # in arguments of other functions, such as where, a comparison selects
 APPROX = type(pytest.approx(0.0)).__mro__[-2]  # the base of all kinds; its module depends on the version of pytest
 
 Margin = tuple[float, float, float]  # bar/value, value, bar
@@ -160,8 +161,11 @@ class _Calls(ast.NodeTransformer):
             self.generic_visit(node)
         return node
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        node.value = self.visit(node.value)  # a comparison in an index selects
+        return node
+
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        self.generic_visit(node)
         kinds = [type(op) for op in node.ops]
         if not self._asserts or not OPERATORS.keys() >= set(kinds) or not {ast.Lt, ast.LtE, ast.Eq} & set(kinds):
             return node
@@ -171,9 +175,13 @@ class _Calls(ast.NodeTransformer):
         return self._call("compare", node, [*constants, *sides], [])
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        return self._call("close", node, [node.func, *node.args], node.keywords) if name in CLOSE else node
+        if name in CLOSE:
+            return self._call("close", node, [node.func, *node.args], node.keywords)
+        node.func = self.visit(node.func)
+        if name in ALL or not self._asserts:
+            node.args = [self.visit(argument) for argument in node.args]
+        return node
 
     def _call(self, name: str, node: ast.expr, values: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr:
         function = ast.Attribute(ast.Name(NAME, ast.Load()), name, ast.Load())

@@ -1,4 +1,4 @@
-"""Mechanisms for the tests, each with its own judge: plain NumPy from the definitions, independent of the library.
+"""Mechanisms for the tests, each with its own judge: plain NumPy from the definitions (:mod:`fuzz.oracles.joints`).
 
 A :class:`Model` is drawn in one pose that satisfies all its joints, with its features in world coordinates.
 :meth:`Model.build` converts it to a ``cardan.Mechanism`` with a given unit of length, order, position and origins.  It
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import cardan as cd
+from fuzz.oracles.joints import JOINTS
 
 X, Y, Z = np.eye(3)
 
@@ -98,55 +99,7 @@ def link_axes(x, z):
     return np.column_stack([x, np.cross(z, x), z])
 
 
-# --- judges: errors (length, angle) of two frames with respect to a joint --------------------------------------------
-
-
-def _rotation_angle(R):
-    """Angle of a rotation matrix, from the chord |R − I| = 2√2 sin(θ/2)."""
-    return 2 * np.arcsin(min(1.0, np.linalg.norm(R - np.eye(3)) / np.sqrt(8)))
-
-
-def _angle_of_axes(R):
-    """Angle between the two z axes, from chords; π for opposed axes."""
-    return 2 * np.arctan2(np.linalg.norm(R[:, 2] - Z), np.linalg.norm(R[:, 2] + Z))
-
-
-def _off_thread(d, R, pitch, offset):
-    """Distance [m] of a nut from the nearest turn of its thread; the pose does not determine which turn."""
-    off = d[2] - offset - pitch * np.angle(complex(R[0, 0], R[1, 0])) / (2 * np.pi)
-    return abs(off - pitch * round(off / pitch))
-
-
-def _twist(R):
-    """Rotation about z that remains after the smallest rotation that maps z to R z: of the quaternion, 2 atan(z/w)."""
-    w, _, _, z = quaternion(R)
-    return 2 * np.arctan2(z * np.sign(w), abs(w))
-
-
-# Arguments: position d and rotation R of frame b in frame a, and the options of the joint.
-JUDGES = {
-    "fixed": lambda d, R: (np.linalg.norm(d), _rotation_angle(R)),
-    "revolute": lambda d, R: (np.linalg.norm(d), _angle_of_axes(R)),
-    "prismatic": lambda d, R: (np.linalg.norm(d[:2]), _rotation_angle(R)),
-    "cylindrical": lambda d, R: (np.linalg.norm(d[:2]), _angle_of_axes(R)),
-    "screw": lambda d, R, pitch, offset=0.0: (
-        np.linalg.norm([*d[:2], _off_thread(d, R, pitch, offset)]),
-        _angle_of_axes(R),
-    ),
-    "spherical": lambda d, R: (np.linalg.norm(d), 0.0),
-    "universal": lambda d, R: (np.linalg.norm(d), abs(_angle_of_axes(R) - np.pi / 2)),
-    "planar": lambda d, R: (abs(d[2]), _angle_of_axes(R)),
-    "distance": lambda d, R, length, squared=False: (abs(np.linalg.norm(d) - length), 0.0),
-    "angle": lambda d, R, angle, cosine=False: (0.0, abs(_angle_of_axes(R) - angle)),
-    "parallel": lambda d, R: (0.0, _angle_of_axes(R)),
-    "perpendicular": lambda d, R: (0.0, abs(_angle_of_axes(R) - np.pi / 2)),
-    "point_on_line": lambda d, R: (np.linalg.norm(np.cross(d, R[:, 2])), 0.0),
-    "point_in_plane": lambda d, R: (abs(d @ R[:, 2]), 0.0),
-    "constant_velocity": lambda d, R: (np.linalg.norm(d), abs(_twist(R))),
-    "orientation": lambda d, R: (0.0, _rotation_angle(R)),
-    "line_distance": lambda d, R, distance: (abs(np.linalg.norm(np.cross(d, R[:, 2])) - distance), 0.0),
-    "plane_distance": lambda d, R, distance: (abs(-d @ R[:, 2] - distance), 0.0),
-}
+# --- errors of joints ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -168,7 +121,7 @@ class Local:
 def miss(kind, a, b, state, options):
     """Error (length, angle) of a joint between two local frames in a state."""
     (p_a, R_a), (p_b, R_b) = a.world(state), b.world(state)
-    return JUDGES[kind](R_a.T @ (p_b - p_a), R_a.T @ R_b, **options)
+    return JOINTS[kind].misses(R_a.T @ (p_b - p_a), R_a.T @ R_b, options)
 
 
 # --- models -----------------------------------------------------------------------------------------------------------

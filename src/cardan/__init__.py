@@ -44,6 +44,13 @@ Read
     Status, Violation   how an assembly ended, and the residual of one constraint
     ModelError          a call or a model is wrong; its message names the item and what would be valid
 
+Packages, from top to bottom; a package imports only from those below it (docs/architecture.md)
+    apps                cli, view, examples
+    model               cad, files, mechanism
+    analyses            interact, analysis, diagnosis, dynamics
+    core                coordinates, joints, system
+    numerics            shapes, geometry, constraints, solvers, math, kernel
+
 ``30 * cd.deg``, ``12 * cd.mm`` and ``2 * cd.inch`` are radians and metres; m.display chooses the units of texts.
 Units are metres, radians and seconds; quaternions are (w, x, y, z).  ``cardan examples`` lists a gallery of mechanisms.
 The documentation is in docs/: conventions.md, vocabulary.md (joints, drivers, limits), architecture.md.

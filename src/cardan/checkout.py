@@ -45,10 +45,15 @@ def make_kernels() -> None:
         ) from None
 
 
+def add_path() -> None:
+    """Make the packages beside ``src`` importable, in a checkout."""
+    if IS_CHECKOUT and ROOT not in sys.path:
+        sys.path.append(ROOT)
+
+
 def load(name: str) -> ModuleType | None:
-    """A module of a package beside ``src``, such as papers or gallery; None in an installed package."""
-    if not IS_CHECKOUT or not os.path.isdir(os.path.join(ROOT, name.partition(".")[0])):
+    """A module of a package beside ``src``, such as papers or gallery; None where there is none."""
+    if not IS_CHECKOUT or not os.path.isfile(os.path.join(ROOT, *name.split(".")) + ".py"):
         return None
-    if ROOT not in sys.path:
-        sys.path.insert(0, ROOT)
+    add_path()
     return import_module(name)

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 import cardan as cd
 from cardan.examples import GALLERY
-from cardan.examples.registry import without_drivers
+from gallery.checks import without_drivers
 
 G = 9.81
 X, Y, Z = np.eye(3)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan.examples import REGISTRY, lead_screw, slider_crank
+from cardan.examples import REGISTRY
 from cardan.math import euler
+from gallery import lead_screw, slider_crank
+from layers import sampled
 
 Z, X = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
 FAR = 400  # turns: the rounding error of such an angle exceeds the usual tolerance
@@ -34,7 +36,7 @@ def test_a_motion_of_many_turns_is_not_lost() -> None:
     assert motion.states[-1].turns["A"] == FAR + 5
 
 
-@pytest.mark.parametrize("shift", [0.0, 1e-13, 1e-12, 3e-12, 1e-11, 1e-9])
+@sampled("shift", [0.0, 1e-13, 1e-12, 3e-12, 1e-11, 1e-9])
 def test_lengths_are_met_however_many_turns_are_counted(shift: float) -> None:
     m = lead_screw.build()
     m.remove("power")

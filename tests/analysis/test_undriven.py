@@ -9,6 +9,7 @@ from scipy.integrate import solve_ivp
 import cardan as cd
 from cardan.analysis.motion import MotionStatus
 from cardan.math import euler
+from layers import sampled
 from linkages import SliderCrank, X, about_z
 from mechanisms import matrix, quaternion, random_rotation
 from tests.analysis.test_motion import axial, by_differences, pose_gap, rssr, with_motor
@@ -56,7 +57,7 @@ def many_links():
 FREE = {"arm": three_links, "long arm": many_links, "RSSR": lambda: rssr(0)}
 
 
-@pytest.mark.parametrize("name", FREE)
+@sampled("name", FREE, 2)
 def test_what_is_left_free_does_not_depend_on_the_times(name):
     ends = [FREE[name]().move(np.linspace(0.0, 6.0, count)) for count in (5, 65, 1025)]
     assert all(motion.ok for motion in ends)

@@ -16,7 +16,7 @@ from OCP.BRepBuilderAPI import (
 from OCP.BRepPrimAPI import BRepPrimAPI_MakeCone, BRepPrimAPI_MakePrism, BRepPrimAPI_MakeTorus
 from OCP.gp import gp_Elips, gp_Pnt, gp_Vec
 
-from cardan.examples.solids import HERE, axes, box, cut, cylinder, fuse, moved, ridge, sphere, write
+from gallery.solids import HERE, axes, box, cut, cylinder, fuse, moved, ridge, sphere, write
 
 __all__ = ["HERE", "axes", "box", "cut", "cylinder", "fuse", "moved", "ridge", "sphere", "write"]
 

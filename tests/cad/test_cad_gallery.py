@@ -10,7 +10,8 @@ import pytest
 import cardan as cd
 from cardan import examples
 from cardan.cli import main
-from cardan.examples.registry import without_drivers
+from gallery import solids
+from gallery.checks import without_drivers
 
 GRIPS = {
     "vice": ("jaw", (0.0, 0.0, 0.02)),
@@ -42,6 +43,19 @@ def test_an_example_from_cad_is_assembled_saved_driven_and_dragged(name, tmp_pat
     moved = np.linalg.norm(session.state[body].position - result.state[body].position)
     turned = abs(float(session.state[body].quaternion @ result.state[body].quaternion))
     assert moved > 1e-4 or turned < 1.0 - 1e-6
+
+
+@pytest.mark.parametrize("name", examples.CAD)
+def test_the_step_file_of_an_example_has_the_solids_of_its_script(name, tmp_path):
+    """`python -m gallery NAME` writes it anew."""
+    solids.write(tmp_path / "made.step", examples.CAD[name].script().tree())
+    made, stored = cd.load_step(tmp_path / "made.step"), cd.load_step(examples.CAD[name].folder / f"{name}.step")
+    assert list(made) == list(stored)
+    for one, other in zip(made.parts, stored.parts, strict=True):
+        assert len(one.faces) == len(other.faces) and one.color == other.color
+        assert one.volume == pytest.approx(other.volume, rel=1e-9)
+        assert one.center == pytest.approx(other.center, abs=1e-9)
+        assert one.inertia == pytest.approx(other.inertia, rel=1e-9, abs=1e-15)
 
 
 def test_without_the_extra_they_are_not_listed_and_refused_by_name(monkeypatch, capsys):

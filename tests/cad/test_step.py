@@ -15,6 +15,7 @@ import cardan as cd
 from cardan.cad import step
 from cardan.cli import main
 from later import Later
+from layers import sampled
 
 steps = Later("tests.cad.steps")
 
@@ -441,7 +442,7 @@ def nested(rng):
     ]
 
 
-@pytest.mark.parametrize("unit", ["MM", "INCH", "MIL"])
+@sampled("unit", ["MM", "INCH", "MIL"], 1)
 def test_hierarchy_names_colours_and_unit_survive_writing_in_another_pose(tmp_path, unit):
     rng = np.random.default_rng(11)
     steps.write(tmp_path / "nested.step", nested(rng), unit)
@@ -543,7 +544,19 @@ def test_wrong_bodies_of_parts_and_states_without_a_part_are_refused(linkage, tm
     assert not list(tmp_path.iterdir())
 
 
-def test_the_reader_is_ended_after_its_time(linkage):
+def test_a_file_is_read_and_written_by_a_new_process(linkage, tmp_path, monkeypatch):
+    """The other tests fork a process that has loaded OCP, see forks.py."""
+    monkeypatch.setattr(step, "subprocess", subprocess)
+    cd.cad.save_step(linkage, tmp_path / "again.step")
+    again = cd.load_step(tmp_path / "again.step")
+    assert [part.name for part in again.parts] == [part.name for part in linkage.parts]
+    for part, same in zip(linkage.parts, again.parts, strict=True):
+        assert same.volume == pytest.approx(part.volume, rel=1e-9)
+        assert len(same.faces) == len(part.faces)
+
+
+def test_the_reader_is_ended_after_its_time(linkage, monkeypatch):
+    monkeypatch.setattr(step, "subprocess", subprocess)
     with pytest.raises(cd.ModelError, match=r"not read within 0\.01 s"):
         cd.load_step(linkage.path, seconds=0.01)
 

@@ -20,12 +20,14 @@ from typing import Any
 import pytest
 
 import cardan
+from cardan import examples
 from cardan.analysis.move import _Path
 from cardan.cli import VERBS, main, output, parser, solve, warmup
-from cardan.examples import GALLERY, Example, installed, rsur
+from cardan.examples import GALLERY, Example, installed
+from gallery import rsur
 
 Captured = pytest.CaptureFixture[str]
-FOLDER = Path(__file__).resolve().parents[2] / "gallery"
+FOLDER = Path(examples.__file__).parent
 
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -125,7 +127,7 @@ def test_json_is_one_document_for_files_scripts_and_names(
 ) -> None:
     """Equal documents but for the time, and nothing else on stdout."""
     script = tmp_path / "crank.py"
-    script.write_text("print('noise')\nfrom cardan.examples.slider_crank import build\n")
+    script.write_text("print('noise')\nfrom gallery.slider_crank import build\n")
     found = []
     for model in ("slider_crank", f"{script}:build", str(FOLDER / "slider_crank.cardan.toml")):
         assert main([verb, model, *options, "--json"]) == 0
@@ -310,6 +312,20 @@ def test_examples_are_copied_as_files_and_scripts(
     assert "must end in .toml, .json, .py" in capsys.readouterr().err
     assert main(["examples", "copy", "rsur", "-o", "again.toml", "--json"]) == 0
     assert read_json(capsys) == {"files": ["again.toml"]}
+    assert Path("again.toml").read_bytes() == (FOLDER / "rsur.cardan.toml").read_bytes()
+    monkeypatch.setattr("cardan.checkout.IS_CHECKOUT", False)
+    assert main(["examples", "copy", "rsur", "-o", "rsur.py"]) == 2
+    assert "it is gallery/rsur.py of the source" in capsys.readouterr().err
+
+
+def test_an_installed_package_checks_the_counts_of_the_gallery(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cardan.checkout.IS_CHECKOUT", False)
+    monkeypatch.setattr("cardan.cli.examples.installed", lambda: {"rsur": GALLERY["rsur"]})
+    assert main(["examples", "--solve", "--json"]) == 0
+    (item,) = read_json(capsys)
+    assert item["facts"] == ["degrees of freedom: 1; Grübler count 1; redundant equations 0"]
 
 
 def test_a_copied_example_that_may_have_been_edited_is_not_replaced(
@@ -485,12 +501,14 @@ def test_examples_solve_prints_a_table_and_facts(capsys: Captured, monkeypatch: 
         assert sum(line.startswith(f"{name}: ") for line in lines) >= 2
 
 
-def test_examples_solve_as_json(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cardan.examples.find_spec", lambda name: None)
+@pytest.mark.parametrize("count", [5, pytest.param(len(GALLERY), marks=pytest.mark.long)])
+def test_examples_solve_as_json(count: int, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = dict(list(GALLERY.items())[:count])
+    monkeypatch.setattr("cardan.cli.examples.installed", lambda: solved)
     assert main(["examples", "--solve", "--json"]) == 0
     document = read_json(capsys)
-    assert [item["name"] for item in document] == list(GALLERY)
-    for item, example in zip(document, GALLERY.values(), strict=True):
+    assert [item["name"] for item in document] == list(solved)
+    for item, example in zip(document, solved.values(), strict=True):
         assert item["ok"] is True
         assert item["failure"] is None
         assert item["facts"]
@@ -508,9 +526,12 @@ def _conflicting() -> cardan.Mechanism:
     return m
 
 
-def test_examples_solve_reports_failures(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = Example("rsur", "declared wrongly", rsur.build, rsur.check, dof=2, gruebler=1)
-    conflict = Example("conflicting", "cannot be", _conflicting, lambda m, r: [], dof=3, gruebler=4)
+def test_examples_solve_reports_failures(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = Example("rsur", "declared wrongly", dof=2, gruebler=1)
+    _conflicting().save(tmp_path / "conflicting.cardan.toml")
+    conflict = Example("conflicting", "cannot be", dof=3, gruebler=4, folder=tmp_path)
     for example, status in ((wrong, "WRONG"), (conflict, "conflict")):
         only = {example.name: example}
         monkeypatch.setattr("cardan.cli.examples.installed", lambda only=only: only)
@@ -686,13 +707,15 @@ def run(*arguments):
 def kept():
     return {str(path) for path in cache.CACHE_DIRECTORY.rglob("*.nbc")}
 
-for example in installed().values():  # functions of the gallery's own are compiled when they are first asked for
+names = NAMES or list(installed())
+for example in map(installed().get, names):  # functions of the gallery's own are compiled when they are first asked for
     system = example.build().system
     system.addressed, system.judged().addressed, system.curvature_codes()
 run("warmup")
 before, files = overloads(), kept()
 assert before and files
-run("examples", "--solve")
+for name in names:
+    run("solve", name)
 for formulation in (
     "manifold",
     "euler_parameters",
@@ -722,8 +745,9 @@ assert kept() == files, kept() - files
 """
 
 
-def test_nothing_is_left_to_compile_after_warmup(own_cache: Path) -> None:
-    run = run_python(AFTER_WARMUP, CARDAN_CACHE_DIR=str(own_cache))
+@pytest.mark.parametrize("names", [["rsur", "bricard", "coin"], pytest.param([], id="all", marks=pytest.mark.long)])
+def test_nothing_is_left_to_compile_after_warmup(names: list[str], own_cache: Path) -> None:
+    run = run_python(f"NAMES = {names}\n{AFTER_WARMUP}", CARDAN_CACHE_DIR=str(own_cache))
     assert run.returncode == 0, run.stderr
 
 

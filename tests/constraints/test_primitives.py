@@ -23,6 +23,7 @@ from cardan.system.parts import CountedAngle, Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
 from later import Later
+from layers import sampled
 from mechanisms import conjugate, product, random_quaternion, turned, unit
 
 sympy = Later("sympy")
@@ -345,21 +346,21 @@ def test_every_registered_primitive_has_an_independent_oracle():
     assert {name for name, p in REGISTRY.items() if p.guards and p.equations} == set(SOLUTIONS)
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@sampled("formulation", FORMULATIONS, 2)
 @pytest.mark.parametrize("name", NAMES)
 def test_residual_is_the_equation_wherever_the_features_are(name, formulation):
     for places in all_placements(name):
         check_residual(name, formulation, places, seed=1)
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@sampled("formulation", FORMULATIONS, 2)
 @pytest.mark.parametrize("name", NAMES)
 def test_jacobian_is_the_derivative_of_the_residual_wherever_the_features_are(name, formulation):
     for places in all_placements(name):
         check_jacobian(name, formulation, places, seed=2)
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@sampled("formulation", FORMULATIONS, 2)
 @pytest.mark.parametrize("name", NAMES)
 def test_gamma_is_minus_the_second_derivative_along_constant_velocity(name, formulation):
     for places in all_placements(name):
@@ -575,7 +576,7 @@ def kernels(code, curvature_code, x, velocity, constants, f, partials, curvature
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("name", NAMES)
+@sampled("name", NAMES, 9)
 def test_partials_and_curvature_with_respect_to_the_features_are_those_of_sympy(name):
     primitive = REGISTRY[name]
     rng = np.random.default_rng(11)
@@ -815,12 +816,12 @@ def test_gamma_of_the_rotation_vector_holds_on_both_sides_of_the_series(angle):
 
 
 @pytest.mark.nojit
-def test_gamma_vanishes_at_rest_and_is_quadratic_in_the_velocities():
+@sampled("name", NAMES, 6)
+def test_gamma_vanishes_at_rest_and_is_quadratic_in_the_velocities(name):
     rng = np.random.default_rng(14)
-    for name in NAMES:
-        case = Case(name, usual_placement(name), seed=15)
-        for formulation in FORMULATIONS:
-            v = rng.uniform(-1, 1, 2 * WIDTHS[formulation])
-            once = formulations.gamma(case.system, formulation, case.q, v)
-            close(formulations.gamma(case.system, formulation, case.q, -3 * v), 9 * once, 1e-14)
-            assert not formulations.gamma(case.system, formulation, case.q, 0 * v).any()
+    case = Case(name, usual_placement(name), seed=15)
+    for formulation in FORMULATIONS:
+        v = rng.uniform(-1, 1, 2 * WIDTHS[formulation])
+        once = formulations.gamma(case.system, formulation, case.q, v)
+        close(formulations.gamma(case.system, formulation, case.q, -3 * v), 9 * once, 1e-14)
+        assert not formulations.gamma(case.system, formulation, case.q, 0 * v).any()

@@ -26,6 +26,7 @@ from cardan.kernel.jit import jit
 from cardan.kernel.memory import JIT_DISABLED, call_evaluator, call_primitive
 from cardan.solvers import abi
 from later import Later
+from layers import sampled
 from mechanisms import random_quaternion
 from timing import slowness
 
@@ -121,7 +122,7 @@ def test_every_built_in_primitive_is_redeclared_here():
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("formulation", list(formulations.REGISTRY))
+@sampled("formulation", formulations.REGISTRY, 2)
 @pytest.mark.parametrize("name", list(REGISTRY))
 def test_a_primitive_declared_by_a_user_is_the_built_in_one(name, formulation):
     own, built_in = redeclared(name), REGISTRY[name]
@@ -144,7 +145,7 @@ def test_a_primitive_declared_by_a_user_is_the_built_in_one(name, formulation):
         close(*(formulations.gamma(s, formulation, q, v) for s in systems), SAME)
 
 
-@pytest.mark.parametrize("formulation", formulations.CHOICES)
+@sampled("formulation", formulations.CHOICES)
 @pytest.mark.parametrize("name", list(REGISTRY))
 def test_a_primitive_declared_by_a_user_assembles_as_the_built_in_one(name, formulation):
     """To the same pose.  Exceptions: the built-in is judged by another form, its length defines the characteristic
@@ -330,7 +331,7 @@ def random_expression(rng, leaves, library, depth):
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(3))
+@sampled("seed", range(3), 1)
 def test_random_expressions_and_their_derivatives_are_those_of_mpmath(seed):
     def rows(leaves, library, zero):
         rng = np.random.default_rng([4, seed])
@@ -428,7 +429,7 @@ def check_by_differences(system, formulation, seed, tolerance=1e-8):
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-@pytest.mark.parametrize("bodies", range(1, 7))
+@sampled("bodies", range(1, 7))
 def test_a_primitive_may_be_on_any_number_of_bodies(bodies, formulation):
     """From one movable body and the ground to six bodies.  The value equals NumPy's, and assembly after a disturbance
     satisfies it again."""
@@ -457,7 +458,7 @@ def test_a_primitive_may_be_on_any_number_of_bodies(bodies, formulation):
     close([np.linalg.norm(b - a) for a, b in pairwise(world(result.state))], lengths, 1e-11)
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@sampled("formulation", FORMULATIONS, 1)
 def test_a_primitive_may_have_as_many_rows_as_are_allowed_and_hundreds_of_components(formulation):
     count = 66  # 198 components
 
@@ -628,8 +629,8 @@ def short_rod(i, j, *, length):
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("speed", [1e-3, 1.0, 1e3])
+@sampled("unit", [1e-6, 1.0, 1e6], 2)
+@sampled("speed", [1e-3, 1.0, 1e3], 2)
 def test_kernels_by_hand_are_those_of_the_trace_in_any_unit_of_length_and_time(unit, speed):
     rng = np.random.default_rng(9)
     for length, traced in ((0.3 * unit, long_rod), (9.0 * unit, short_rod)):
@@ -705,7 +706,7 @@ def summed(i, j, *, k):
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("formulation", formulations.CHOICES)
+@sampled("formulation", formulations.CHOICES)
 def test_arrays_of_a_kernel_by_hand_have_the_declared_sizes(formulation):
     """Its arrays are parts of larger arrays that contain the rows, features and parameters of others."""
     evaluations = []

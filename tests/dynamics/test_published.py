@@ -9,7 +9,7 @@ from scipy.special import ellipj, ellipk
 
 import cardan as cd
 from cardan import examples
-from cardan.examples.registry import without_drivers
+from gallery.checks import without_drivers
 from mechanisms import product, quaternion, rotation, rsur
 
 X, Y, Z = np.eye(3)

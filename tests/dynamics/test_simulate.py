@@ -26,7 +26,7 @@ def pendulum(inertia: float = 0.1) -> cd.Mechanism:
 
 def crank() -> cd.Mechanism:
     """A closed loop of four bodies that are not in one plane."""
-    from cardan.examples import rsur
+    from gallery import rsur
 
     m = rsur.build()
     for name in [name for name in m if getattr(getattr(m[name], "kind", None), "name", "") in ("drive", "limit")]:

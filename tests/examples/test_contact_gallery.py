@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan.examples import CONTACTS, Example, ExampleError, coin
-from cardan.examples.registry import without_drivers
+from cardan.examples import CONTACTS, Example, ExampleError
 from cardan.math import euler
+from gallery import coin
+from gallery.checks import without_drivers
 from tests.examples.test_examples import NEAR
 
 every_example = pytest.mark.parametrize("example", CONTACTS.values(), ids=CONTACTS)
@@ -48,7 +49,7 @@ def test_the_sketch_assembles_and_its_facts_hold(example: Example) -> None:
     early = m.assemble(method="levenberg_marquardt", max_iterations=1)
     assert not early.ok
     with pytest.raises(ExampleError):
-        example.check(m, early)
+        example.script().check(m, early)
 
 
 @every_example

@@ -7,8 +7,9 @@ import pytest
 
 import cardan as cd
 import distance_judge as judge
-from cardan.geometry import abi
+from cardan.geometry.tables import Ball, SearchOptions
 from distance_judge import judged, random_pose, rotation
+from layers import sampled
 
 g = cd.geometry
 
@@ -47,7 +48,7 @@ def test_all_local_minima_of_two_surfaces():
 
 def balls_of(query):
     """Centres x, scales σ, radii ρ and distances of the balls of the last search."""
-    found = query._balls[: abi.BALL * int(query._options[abi.O_BALLS])].reshape(-1, abi.BALL)
+    found = query._balls[: Ball.size * int(SearchOptions(query._options).balls)].reshape(-1, Ball.size)
     return [(ball[2:6], ball[6:10], ball[10], ball[11]) for ball in found if ball[10] > 0.0]
 
 
@@ -114,7 +115,7 @@ def test_minima_that_cannot_be_separated_are_refused():
         g.Distance(g.torus(2.0, 0.5), (0.0, 0.0, 0.0)).minima(budget=5000)
 
 
-@pytest.mark.parametrize("budget", [30, 100, 300])
+@sampled("budget", [30, 100, 300], 2)
 def test_the_margin_of_a_search_that_ends_early_is_valid(budget):
     unfinished = 0
     for seed in range(6):

@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import quad
 
 import cardan as cd
-from cardan.examples import cam_roller
-from cardan.examples.registry import without_drivers
+from gallery import cam_roller
+from gallery.checks import without_drivers
 
 G = cd.geometry
 X, Y, Z = np.eye(3)

@@ -12,177 +12,15 @@ import cardan as cd
 from cardan import joints
 from cardan.coordinates import formulations
 from cardan.solvers import methods
-from mechanisms import (
-    JUDGES,
-    Local,
-    axes,
-    matrix,
-    miss,
-    product,
-    quaternion,
-    random_quaternion,
-    random_rotation,
-    rotation,
-    unit,
-)
+from fuzz.oracles.joints import JOINTS
+from mechanisms import Local, axes, matrix, miss, product, quaternion, random_quaternion, random_rotation, unit
 
 X, Y, Z = np.eye(3)
 SEEDS = range(8)
 
-# What a joint takes away, from any textbook.
-EQUATIONS = {
-    "fixed": 6,
-    "revolute": 5,
-    "prismatic": 5,
-    "cylindrical": 4,
-    "screw": 5,
-    "spherical": 3,
-    "universal": 4,
-    "planar": 3,
-    "distance": 1,
-    "angle": 1,
-    "parallel": 2,
-    "perpendicular": 1,
-    "point_on_line": 2,
-    "point_in_plane": 1,
-    "constant_velocity": 4,
-    "orientation": 3,
-    "line_distance": 1,
-    "plane_distance": 1,
-}
-
-# Joints whose axes must point the same way.
-ONE_SIDED = ["fixed", "revolute", "prismatic", "cylindrical", "screw", "planar", "parallel", "orientation"]
-
-
-def crossed(angle_a, angle_b):
-    """R_AB with z_b at angle_a about z_a from x_a, and z_a at angle_b about z_b from x_b, the two axes crossing."""
-    z_b = np.array([np.cos(angle_a), np.sin(angle_a), 0.0])
-    aside = np.cross(z_b, Z)
-    x_b = np.cos(angle_b) * Z - np.sin(angle_b) * aside
-    y_b = np.sin(angle_b) * Z + np.cos(angle_b) * aside
-    return np.column_stack([x_b, y_b, z_b])
-
-
-def tilted(angle, rng):
-    """R_AB with z_b at that angle from z_a, otherwise anywhere."""
-    return rotation(Z, rng.uniform(0, 6)) @ rotation(X, angle) @ rotation(Z, rng.uniform(0, 6))
-
-
-# Each gives d_A and R_AB, composed from random free coordinates, those coordinates, and the joint's options.
-def _fixed(rng):
-    return np.zeros(3), np.eye(3), {}, {}
-
-
-def _revolute(rng):
-    angle = rng.uniform(-np.pi, np.pi)
-    return np.zeros(3), rotation(Z, angle), {"angle": angle}, {}
-
-
-def _prismatic(rng):
-    s = rng.uniform(-2, 2)
-    return s * Z, np.eye(3), {"displacement": s}, {}
-
-
-def _cylindrical(rng):
-    s, angle = rng.uniform(-2, 2), rng.uniform(-np.pi, np.pi)
-    return s * Z, rotation(Z, angle), {"angle": angle, "displacement": s}, {}
-
-
-def _screw(rng):
-    angle = rng.uniform(-np.pi, np.pi)
-    pitch, offset = rng.choice([-1, 1]) * rng.uniform(0.2, 1.0), rng.uniform(-1, 1)
-    s = pitch * angle / (2 * np.pi) + offset
-    return s * Z, rotation(Z, angle), {"angle": angle, "displacement": s}, {"pitch": pitch, "offset": offset}
-
-
-def _spherical(rng):
-    return np.zeros(3), random_rotation(rng), {}, {}
-
-
-def _universal(rng):
-    a, b = rng.uniform(-np.pi, np.pi, 2)
-    return np.zeros(3), crossed(a, b), {"angle_a": a, "angle_b": b}, {}
-
-
-def _planar(rng):
-    (x, y), angle = rng.uniform(-2, 2, 2), rng.uniform(-np.pi, np.pi)
-    return x * X + y * Y, rotation(Z, angle), {"x": x, "y": y, "angle": angle}, {}
-
-
-def _distance(rng):
-    length = rng.uniform(0.5, 2)
-    return length * unit(rng.normal(size=3)), random_rotation(rng), {"distance": length}, {"length": length}
-
-
-def _angle(rng):
-    angle = rng.uniform(0.2, 2.9)
-    return rng.uniform(-2, 2, 3), tilted(angle, rng), {"angle": angle}, {"angle": angle}
-
-
-def _parallel(rng):
-    angle = rng.uniform(-np.pi, np.pi)
-    return rng.uniform(-2, 2, 3), rotation(Z, angle), {"angle": angle}, {}
-
-
-def _perpendicular(rng):
-    return rng.uniform(-2, 2, 3), tilted(np.pi / 2, rng), {}, {}
-
-
-def _point_on_line(rng):
-    R, s = random_rotation(rng), rng.uniform(-2, 2)
-    return -R @ (s * Z), R, {"displacement": s}, {}
-
-
-def _point_in_plane(rng):
-    R, (x, y) = random_rotation(rng), rng.uniform(-2, 2, 2)
-    return -R @ (x * X + y * Y), R, {"x": x, "y": y}, {}
-
-
-def _constant_velocity(rng):
-    about, bend = rng.uniform(0, 6), rng.uniform(0.2, 2.2)
-    return np.zeros(3), rotation([np.cos(about), np.sin(about), 0], bend), {"bend": bend}, {}
-
-
-def _orientation(rng):
-    d = rng.uniform(-2, 2, 3)
-    return d, np.eye(3), dict(zip("xyz", d, strict=True)), {}
-
-
-def _line_distance(rng):
-    R, s, r, about = random_rotation(rng), rng.uniform(-2, 2), rng.uniform(0.5, 2), rng.uniform(0, 6)
-    return -R @ [r * np.cos(about), r * np.sin(about), s], R, {"displacement": s}, {"distance": r}
-
-
-def _plane_distance(rng):
-    R, (x, y, h) = random_rotation(rng), rng.uniform(-2, 2, 3)
-    return -R @ [x, y, h], R, {"x": x, "y": y}, {"distance": h}
-
-
-BUILDERS = {
-    "fixed": _fixed,
-    "revolute": _revolute,
-    "prismatic": _prismatic,
-    "cylindrical": _cylindrical,
-    "screw": _screw,
-    "spherical": _spherical,
-    "universal": _universal,
-    "planar": _planar,
-    "distance": _distance,
-    "angle": _angle,
-    "parallel": _parallel,
-    "perpendicular": _perpendicular,
-    "point_on_line": _point_on_line,
-    "point_in_plane": _point_in_plane,
-    "constant_velocity": _constant_velocity,
-    "orientation": _orientation,
-    "line_distance": _line_distance,
-    "plane_distance": _plane_distance,
-}
-KINDS = list(BUILDERS)
-
-VARIANTS = {"distance": {"squared": True}, "angle": {"cosine": True}}  # the papers' forms of the same joints
-FORMS = [(kind, {}) for kind in KINDS] + list(VARIANTS.items())
+KINDS = list(JOINTS)
+ONE_SIDED = [kind for kind, row in JOINTS.items() if row.one_sided]  # their axes must point the same way
+FORMS = [(kind, {}) for kind in KINDS] + [(kind, row.forms) for kind, row in JOINTS.items() if row.forms]
 
 
 def takes_a_point(kind):
@@ -198,8 +36,8 @@ class Case:
 
     def __init__(self, kind, seed, *, on_ground=False, points=False, extra=None):
         rng = np.random.default_rng([seed, crc32(kind.encode())])
-        d_A, R_AB, self.coordinates, options = BUILDERS[kind](rng)
-        self.kind, self.options, self.rng = kind, options | (extra or {}), rng
+        d_A, R_AB, self.coordinates, options = JOINTS[kind].pose(rng)
+        self.kind, self.options, self.rng = kind, {**options, **(extra or {})}, rng
         self.mechanism = m = cd.Mechanism()
         R_WA, p_WA = (np.eye(3), np.zeros(3)) if on_ground else (random_rotation(rng), rng.uniform(-2, 2, 3))
         use_point = [points and p for p in takes_a_point(kind)]
@@ -247,13 +85,14 @@ def same_angle(a, b):
 
 
 @pytest.mark.nojit
-def test_every_registered_joint_has_a_builder_a_judge_and_a_method():
-    between_frames = {name for name, kind in joints.REGISTRY.items() if set(kind.takes) & {"frame", "point"}}
-    assert set(BUILDERS) == set(JUDGES) == set(EQUATIONS) == between_frames
+def test_every_registered_joint_has_a_row_and_a_method():
+    between_frames = {name for name, kind in joints.REGISTRY.items() if kind.is_between_places}
+    assert set(JOINTS) == between_frames
     others = {"gear", "rack", "belt", "couple", "drive", "limit", "constrain"}
     contacts = {"contact", "path", "point_on_curve", "point_on_surface"}  # test_contacts.py, test_paths.py
-    assert set(joints.REGISTRY) - between_frames == others | contacts
-    assert all(callable(getattr(cd.Mechanism, kind)) for kind in joints.REGISTRY)
+    rates = {"knife_edge", "constrain_rates", "rolling"}  # test_rate_rows.py
+    assert set(joints.REGISTRY) - between_frames == others | contacts | rates
+    assert all(callable(getattr(cd.Mechanism, name)) for name, kind in joints.REGISTRY.items() if not kind.implied)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -276,7 +115,7 @@ def test_a_pose_composed_from_the_free_coordinates_has_no_residual(kind, extra):
 def test_the_rank_of_a_joint_is_its_number_of_equations(kind, extra):
     for case in cases(kind, extra):
         _, J = case.jacobian(case.mechanism.state)
-        assert len(J) == case.joint.equations == EQUATIONS[kind]
+        assert len(J) == case.joint.equations == JOINTS[kind].equations
         values = np.linalg.svd(J, compute_uv=False)
         assert values[-1] > 1e-2 * values[0]
 
@@ -367,7 +206,7 @@ def flipped(kind, turn, seed, away=0.0):
     m = cd.Mechanism()
     case = Case.__new__(Case)
     body = m.body("b", position=rng.uniform(-1, 1, 3), orientation=random_quaternion(rng))
-    d, _, _, options = BUILDERS[kind](rng)
+    d, _, _, options = JOINTS[kind].pose(rng)
     case.kind, case.options, case.mechanism = kind, options, m
     case.a, case.b = Local("ground", np.zeros(3), np.eye(3)), Local("b", np.zeros(3), np.eye(3))
     getattr(m, kind)("it", m.ground.frame(x=X), body.frame(x=X), **options)

@@ -20,8 +20,10 @@ from cardan.constraints.user import Recipe
 from cardan.dynamics import loads
 from cardan.dynamics.functions import Called
 from cardan.files.printing import primitive_rows
-from cardan.joints import REGISTRY, rate_rows
+from cardan.joints import REGISTRY
 from cardan.view.scene import scene, unpack
+from fuzz.oracles.joints import JOINTS
+from fuzz.oracles.loads import LOADS, Rig
 
 X, Y, Z = np.eye(3)
 
@@ -72,18 +74,16 @@ def base() -> cd.Mechanism:
 
 def with_joint(kind: str) -> Callable[[cd.Mechanism], None]:
     """One more part, joined to the crank by a joint of that kind."""
-    options = {"angle": {"angle": 0.7}, "distance": {"length": 0.5}, "screw": {"pitch": 0.1}, "perpendicular": {}}
-    options |= {"line_distance": {"distance": 0.5}, "plane_distance": {"distance": 0.5}}
+    d, R, _, options = JOINTS[kind].sample
 
     def add(m: cd.Mechanism) -> None:
-        tilted = (np.cos(0.35), np.sin(0.35), 0, 0) if kind == "angle" else (1, 0, 0, 0)
-        tilted = (np.sqrt(0.5), np.sqrt(0.5), 0, 0) if kind in ("universal", "perpendicular") else tilted
-        at = (0.5, 0, 0.5) if kind in ("distance", "plane_distance") else (0.5, 0, 0)
-        at = (0.5, 0.5, 0) if kind == "line_distance" else at
-        part = m.body("part", position=at, orientation=tilted, inertia=np.diag([0.1, 0.1, 0.1]))
+        is_first = REGISTRY[kind].takes == ("point", "frame")  # then end a is on the part, at −Rᵀd with Rᵀ in end b
+        at, turned = (-R.T @ d, R.T) if is_first else (d, R)
+        place = {"position": at + 0.5 * X, "orientation": turned}
+        part = m.body("part", **place, inertia=np.diag([0.1, 0.1, 0.1]))
         a = m["crank"].frame((0.5, 0, 0), x=X)
-        ends = (part.point(), a) if REGISTRY[kind].takes == ("point", "frame") else (a, part.frame(x=X))
-        getattr(m, kind)("new", *ends, **options.get(kind, {}))
+        ends = (part.point(), a) if is_first else (a, part.frame(x=X))
+        getattr(m, kind)("new", *ends, **options)
 
     return add
 
@@ -181,8 +181,13 @@ def with_point(shape: str) -> Callable[[cd.Mechanism], None]:
     return add
 
 
+def with_load(kind: str) -> Callable[[cd.Mechanism], object]:
+    """Two more parts with a load of that kind between them."""
+    return lambda m: LOADS[kind].cases[0](Rig(1, m=m, name="new"))
+
+
 CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
-    **{kind: with_joint(kind) for kind, made in REGISTRY.items() if made.takes and made.takes[0] in ("frame", "point")},
+    **{kind: with_joint(kind) for kind, made in REGISTRY.items() if made.is_between_places},
     "gear": lambda m: m.gear("new", m["A"], m["W"], ratio=-2.0),
     "belt": lambda m: m.belt("new", m["A"], m["W"], radius_1=0.1, radius_2=0.2),
     "rack": lambda m: m.rack("new", m["A"], m["P"], radius=0.1),
@@ -235,6 +240,7 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "a free body": lambda m: m.body("new", position=(5, 5, 5), inertia=np.eye(3)),
     "redundant joints": lambda m: m.revolute("new", m["crank"].frame((1, 0, 0.3)), m["wheel"].frame((0, 0, 0.3))),
 }
+CAPABILITIES |= {kind: with_load(kind) for kind in loads.REGISTRY if kind not in CAPABILITIES}
 
 
 def assemble(m):
@@ -467,4 +473,3 @@ def test_the_table_has_every_kind_of_joint_and_load():
     known = {name.split(" ")[0].rstrip(",") for name in CAPABILITIES} | {"rolling"}  # with contacts that roll
     assert set(REGISTRY) <= known
     assert set(loads.REGISTRY) <= known
-    assert set(rate_rows.REGISTRY) <= known

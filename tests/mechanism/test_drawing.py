@@ -12,12 +12,12 @@ from scipy.spatial.transform import Rotation
 import cardan as cd
 from cardan import joints
 from cardan.system.layout import CROSSED
+from fuzz.oracles.joints import JOINTS
 from mechanisms import random_quaternion, unit
 
 X, Y, Z = np.eye(3)
-PLACED = [name for name, kind in joints.REGISTRY.items() if {"frame", "point"} & set(kind.takes) and name != "distance"]
-OPTIONS = {"screw": {"pitch": 0.3}, "angle": {"angle": 0.0}, "line_distance": {"distance": 0.0}}
-OPTIONS |= {"plane_distance": {"distance": 0.0}}
+PLACED = [name for name, kind in joints.REGISTRY.items() if kind.is_between_places and name != "distance"]
+OPTIONS = {kind: row.coinciding for kind, row in JOINTS.items()}
 
 
 def two_bodies(rng):
@@ -46,16 +46,14 @@ def test_a_joint_placed_in_the_drawing_is_that_by_frames_and_reads_zero(kind):
         placed, by_frames = (two_bodies(np.random.default_rng(seed)) for _ in range(2))
         m, a, b = placed
         first = m.ground if seed % 3 == 0 else a
-        made = getattr(m, kind)(
-            "it", first, b, **OPTIONS.get(kind, {}), at=at, axis=3.0 * z, x=x if crossed else x + 0.5 * z
-        )
+        made = getattr(m, kind)("it", first, b, **OPTIONS[kind], at=at, axis=3.0 * z, x=x if crossed else x + 0.5 * z)
         n = by_frames[0]
         axes = ((z, x), (x, z) if crossed else (z, x))
         ends = [
             frame_on(n[body.name], n.system.state(), at, *own, takes)
             for body, own, takes in zip((first, b), axes, registered.takes, strict=True)
         ]
-        same = getattr(n, kind)("it", *ends, **OPTIONS.get(kind, {}))
+        same = getattr(n, kind)("it", *ends, **OPTIONS[kind])
         for end, other in zip(made.ends, same.ends, strict=True):
             for value, expected in zip(end.feature().value, other.feature().value, strict=True):
                 assert abs(value - expected) <= 1e-14 * 8
@@ -149,7 +147,7 @@ def test_forward_kinematics_gives_every_coordinate_its_value_and_satisfies_the_t
         a, b = (one.frame(rng.uniform(-1, 1, 3), z=rng.normal(size=3), x=rng.normal(size=3)) for one in (before, body))
         if k % 2:
             a, b = b, a
-        getattr(m, kind)(kind, a, b, **OPTIONS.get(kind, {}))
+        getattr(m, kind)(kind, a, b, **OPTIONS[kind])
         before = body
         words = [word for word in m[kind].kind.coordinates if (kind, word) != ("screw", "displacement")]
         for word in words:

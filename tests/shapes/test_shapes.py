@@ -13,34 +13,12 @@ import cardan as cd
 from cardan import shapes
 from cardan.errors import ModelError
 from cardan.math import euler
-from cardan.shapes.shape import combined, is_closed, solid_properties
+from cardan.shapes.shape import KINDS, MAKERS, combined, is_closed, solid_properties
 from cardan.view.shading import mesh_of
+from fuzz.oracles.shapes import SHAPES as ROWS
+from fuzz.oracles.shapes import TRIANGLE, H
 
-ELL = [(0, 0), (1, 0), (1, 0.3), (0.3, 0.3), (0.3, 1), (0, 1)]
-TRIANGLE = [(0, 0), (1, 0), (0.3, 1)]
-
-SHAPES = {
-    "box": shapes.box(1, 2, 3),
-    "cylinder": shapes.cylinder(0.7, 2),
-    "tube": shapes.tube(1, 0.6, 0.5),
-    "sphere": shapes.sphere(0.4),
-    "link": shapes.link((0.1, 0.2), (1, 0.5), width=0.2, thickness=0.1, hole=0.05),
-    "link without holes": shapes.link((0, 0), (1, 0), width=0.2, thickness=0.1),
-    "rounded plate": shapes.plate(TRIANGLE, thickness=0.1, radius=0.1, holes=[(0, 0, 0.05), (0.4, 0.3, 0.1)]),
-    "plate": shapes.plate(ELL, thickness=0.2, holes=[(0.15, 0.15, 0.05), [(0.1, 0.5), (0.2, 0.5), (0.15, 0.6)]]),
-    "extrusion": shapes.extrusion(ELL, 1.5),
-    "clockwise extrusion": shapes.extrusion(ELL[::-1], 1.5, holes=[(0.15, 0.15, 0.1)]),
-    "tapered extrusion": shapes.extrusion(ELL, 1.0, taper=0.5),
-    "revolution": shapes.revolution([(0, 0), (1, 0), (0.5, 0.5), (0.2, 2), (0, 2)]),
-    "ring": shapes.revolution([(0.5, 0), (1, 0), (1, 0.2)]),
-    "gear": shapes.gear(0.01, 24, 0.02, bore=0.02),
-    "gear without a bore": shapes.gear(0.01, 40, 0.02),
-    "gear of few teeth": shapes.gear(0.01, 7, 0.02, bore=0.005),
-    "internal gear": shapes.gear(0.01, 60, 0.02, internal=True),
-    "bevel gear": shapes.gear(0.01, 16, 0.02, bore=0.02, taper=0.7),
-    "thread": shapes.thread(0.1, 0.05, 1.0),
-    "mesh": shapes.mesh(*shapes.box(1, 2, 3).triangles()),
-}
+SHAPES = {name: shape for row in ROWS.values() for name, shape in row.samples.items()}
 named = pytest.mark.parametrize("name", SHAPES)
 
 
@@ -79,27 +57,28 @@ def test_meshes_converge_to_the_closed_form_with_the_square_of_the_segments(name
     assert ((errors[1:] < 0.35 * errors[:-1]) | (errors[1:] < 1e-12)).all(), errors
 
 
-def test_closed_forms():
-    r, i, h = 0.7, 0.3, 1.3
-    cases = {
-        shapes.box(1, 2, 3): (6.0, np.diag([6 * 13 / 12, 6 * 10 / 12, 6 * 5 / 12])),
-        shapes.sphere(r): (4 / 3 * math.pi * r**3, 4 / 3 * math.pi * r**3 * 0.4 * r * r * np.eye(3)),
-    }
-    v = math.pi * (r * r - i * i) * h
-    cases[shapes.tube(r, i, h)] = (v, v * np.diag([*[(3 * (r * r + i * i) + h * h) / 12] * 2, (r * r + i * i) / 2]))
-    cone = math.pi * r * r * h / 3
-    cases[shapes.revolution([(0, 0), (r, 0), (0, h)])] = (
-        cone,
-        cone * np.diag([*[3 / 80 * (4 * r * r + h * h)] * 2, 0.3 * r * r]),
-    )
-    square = shapes.extrusion([(-1, -1), (1, -1), (1, 1), (-1, 1)], h, taper=1e-15)  # a pyramid
-    pyramid = 4 * h / 3
-    cases[square] = (pyramid, pyramid * np.diag([*[4 / 20 + 3 / 80 * h * h] * 2, 4 / 10]))
-    for shape, (volume, inertia) in cases.items():
+def test_every_maker_has_a_row_and_every_class_a_sample():
+    assert set(ROWS) == set(MAKERS) <= set(shapes.__all__)
+    assert {type(shape) for shape in SHAPES.values()} == set(KINDS.values())
+
+
+@pytest.mark.parametrize("maker", [name for name, row in ROWS.items() if row.exact])
+def test_closed_forms(maker):
+    for shape, volume, center, inertia in ROWS[maker].exact:
         found = shape.properties()
         assert found.volume == pytest.approx(volume, rel=1e-12)
-        assert np.abs(found.inertia - inertia).max() < 1e-12 * np.abs(inertia).max()
-    assert shapes.revolution([(0, 0), (r, 0), (0, h)]).properties().center == pytest.approx([0, 0, h / 4], rel=1e-12)
+        assert np.abs(found.center - center).max() < 1e-12 * H
+        assert np.abs(found.inertia - np.diag(inertia)).max() < 1e-12 * np.abs(inertia).max()
+
+
+@named
+@pytest.mark.parametrize("units", [{}, {"length": "mm", "angle": "deg"}], ids=["SI", "mm"])
+def test_files_have_every_shape(name, units, tmp_path):
+    """Read back bitwise."""
+    m = cd.Mechanism()
+    m.body("part").attach(SHAPES[name], density=1000.0)
+    m.save(tmp_path / "model.cardan.toml", units=units)
+    assert cd.load(tmp_path / "model.cardan.toml")["part"].attachments[0].shape == SHAPES[name]
 
 
 def test_a_frustum_has_the_textbook_moments():
@@ -183,7 +162,7 @@ def test_drawn_normals_point_outwards_and_edges_are_sharp(name):
     for k in range(3):
         assert (np.einsum("ij,ij->i", mesh.normals[f[:, k]], n) > 0.7).all()
     assert np.linalg.norm(mesh.normals, axis=1) == pytest.approx(1.0, abs=1e-3)
-    assert (len(mesh.edges) == 0) == (name == "sphere")
+    assert (len(mesh.edges) == 0) == any(name in row.samples for row in ROWS.values() if row.smooth)
 
 
 def test_feature_edges_of_a_box_and_of_a_cylinder():

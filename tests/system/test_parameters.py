@@ -13,9 +13,10 @@ import pytest
 import cardan as cd
 from cardan.constraints import registry
 from cardan.coordinates import formulations
-from cardan.examples import rsur, stewart_distance
 from cardan.joints import REGISTRY
 from cardan.math import euler
+from fuzz.oracles.joints import JOINTS
+from gallery import rsur, stewart_distance
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 DERIVATIVE = 1e-7  # relative, of a derivative against differences
@@ -170,13 +171,12 @@ def with_formulas(kind):
     p, r = m.parameter("p", 0.4, lower=-3.0, upper=3.0), m.parameter("r", 0.9)
     first = m.body("first", position=(0.1, 0.2, 0.3), orientation=euler.from_rotation_vector((0.2, -0.3, 0.4)))
     second = m.body("second", position=(0.6, -0.2, 0.1), orientation=euler.from_rotation_vector((0.5, 0.1, -0.2)))
-    options = {"angle": {"angle": p + r}, "distance": {"length": p * r}, "screw": {"pitch": p, "offset": r}}
-    options |= {"line_distance": {"distance": p * r}, "plane_distance": {"distance": p - r}}
+    options = dict(zip(JOINTS[kind].options(np.random.default_rng(1)), (p * r, p + r), strict=False))
     origin, z, x = (p, p * r, 0.3), (0.2, p, r), (1.0, 0.1, cd.sin(p))
     a = first.frame(origin, z=z, x=x)
     b = second.frame((r, 0.1, cd.exp(-p)), z=(r / p, 0.3, 1.0), x=(1.0, p**2, 0.2))
-    ends = (b, a) if kind in ("point_on_line", "point_in_plane", "line_distance", "plane_distance") else (a, b)
-    getattr(m, kind)("new", *ends, **options.get(kind, {}))
+    ends = (b, a) if REGISTRY[kind].takes == ("point", "frame") else (a, b)
+    getattr(m, kind)("new", *ends, **options)
     m.spherical("held", m.ground.point((p, 0, 0)), first.point((0, r, 0)))
     return m
 
@@ -212,7 +212,7 @@ def with_own():
     return m
 
 
-FRAMED = [k for k, made in REGISTRY.items() if made.takes and made.takes[0] in ("frame", "point")]
+FRAMED = [k for k, made in REGISTRY.items() if made.is_between_places]
 CASES = {
     **{kind: (lambda kind=kind: with_formulas(kind)) for kind in FRAMED},
     **{kind: (lambda kind=kind: with_coupling(kind)) for kind in ("gear", "rack", "belt")},
@@ -223,6 +223,7 @@ CASES = {
 def test_the_cases_cover_every_joint_that_takes_a_parameter():
     others = {"couple", "drive", "limit"}  # of functions
     others |= {"contact", "path", "point_on_curve", "point_on_surface"}  # of shapes
+    others |= {"knife_edge", "constrain_rates", "rolling"}  # of velocities
     assert set(CASES) | others == set(REGISTRY)
 
 
@@ -662,12 +663,8 @@ NUMBERS = {  # every number of a joint, and a value that it can have; all other 
     "gear": {"ratio": 0.5, "phase": 0.2},
     "rack": {"radius": 0.3, "offset": 0.1},
     "belt": {"radius_1": 0.2, "radius_2": 0.3, "phase": 0.1},
-    "screw": {"pitch": 0.4, "offset": 0.1},
-    "distance": {"length": 0.7},
-    "angle": {"angle": 0.9},
-    "line_distance": {"distance": 0.4},
-    "plane_distance": {"distance": 0.4},
     "limit": {"lower": -0.5, "upper": 0.5},
+    **{kind: dict(row.options(np.random.default_rng(1))) for kind, row in JOINTS.items() if row.sample.options},
 }
 FLAGS = {"crossed", "squared", "cosine", "function"}
 REFUSED = {"limit"}  # a stop is a number; its joint may have parameters

@@ -12,18 +12,13 @@ import cardan as cd
 from cardan import examples, joints
 from cardan.coordinates import formulations, rates, tree
 from cardan.system.parts import principal_frame
+from fuzz.oracles.joints import JOINTS
 from mechanisms import matrix, random_quaternion
 
 pytestmark = pytest.mark.nojit
 
-OPTIONS = {
-    "distance": {"length": 1.3, "squared": True},
-    "angle": {"angle": 0.7, "cosine": True},
-    "screw": {"pitch": 0.4, "offset": 0.1},
-    "line_distance": {"distance": 0.6},
-    "plane_distance": {"distance": -0.6},
-}
-KINDS = [name for name, kind in joints.REGISTRY.items() if set(kind.takes) <= {"frame", "point"} and kind.takes]
+OPTIONS = {kind: {**row.pose(np.random.default_rng(3)).options, **row.forms} for kind, row in JOINTS.items()}
+KINDS = [name for name, kind in joints.REGISTRY.items() if kind.is_between_places]
 
 
 def polynomial(t):
@@ -50,7 +45,7 @@ def pair(kind, rng):
     m = cd.Mechanism()
     a, b = (m.body(k, position=rng.normal(size=3), orientation=random_quaternion(rng)) for k in "ab")
     m.revolute("post", random_frame(m.ground, rng), random_frame(a, rng))
-    joint = getattr(m, kind)("it", random_frame(a, rng), random_frame(b, rng), **OPTIONS.get(kind, {}))
+    joint = getattr(m, kind)("it", random_frame(a, rng), random_frame(b, rng), **OPTIONS[kind])
     for name in joint.kind.coordinates:
         m.drive(f"drive {name}", joint.of(name), polynomial)
     return m

@@ -33,6 +33,7 @@ def test_the_page_opens_and_needs_no_other_file(page: Path, browser: Browser) ->
     assert not tab.errors()
     loaded = tab.js("performance.getEntriesByType('resource').map(e => e.name)")
     assert not [name for name in loaded if not name.startswith(("data:", "blob:"))], loaded
+    tab.close()
 
 
 def test_the_lock_file_has_no_download_addresses() -> None:

@@ -16,7 +16,7 @@ from cardan.view.render import render
 from cardan.view.scene import scene, strut_matrix, unpack
 from tests.mechanism.test_capabilities import CAPABILITIES, base
 
-JOINTS = [name for name, kind in KINDS.items() if kind.takes and kind.takes[0] in ("frame", "point")]
+JOINTS = [name for name, kind in KINDS.items() if kind.is_between_places]
 _scenes: dict = {}
 
 

@@ -141,6 +141,7 @@ def find_equilibrium(
         return Equilibrium(EquilibriumStatus.NOT_ASSEMBLED, reason, None, float("inf"), 0, None, (), tuple(notes), None)
     rest = released(equations, found.state, start)
     status, reason, iterations = EquilibriumStatus.ITERATION_LIMIT, "", 0
+    beside = None  # limits that hold and number of free motions in the pose before
     while True:
         free = rest.free_motions()
         g = rest.force(free)
@@ -151,6 +152,11 @@ def find_equilibrium(
             reason = f"{error}; {_moving(rest, free)}"
         load = rest.load() + float(np.abs(K).max(initial=0.0))  # springs that balance each other cancel in a load
         residual = float(np.linalg.norm(g)) / load if load > 0.0 else 0.0
+        held = tuple(rest.holding)
+        if residual > NEAR and beside is not None and beside[0] == held and beside[1] < g.size:  # K is rounding there
+            rise = f"{g.size} free motions, and the pose before it {beside[1]}"
+            reason = f"the pose is singular: it has {rise}; {_moving(rest, free)}"
+        beside = held, g.size
         if residual <= EXACT:
             status, reason = EquilibriumStatus.FOUND, ""
             break

@@ -19,10 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from cardan.examples import NAMES
+    from cardan.examples import REGISTRY
 
     verbs = words()
-    print({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](verbs, NAMES))
+    print({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](verbs, list(REGISTRY)))
     return 0
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import os
 import statistics
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +22,7 @@ from cardan.system import atomic, check
 EXAMPLES = """  cardan examples
   cardan examples --solve
   cardan examples copy planar_4r                    writes planar_4r.cardan.toml
-  cardan examples copy planar_4r -o planar_4r.py    its script
+  cardan examples copy planar_4r -o planar_4r.py    its script, in a checkout of the source
   cardan examples copy all -o gallery               a directory with all files"""
 
 REPEATS = 5  # assemblies whose median time is shown
@@ -141,8 +139,13 @@ def _copy(args: argparse.Namespace) -> int:
     if args.output is None and os.path.lexists(output):
         raise ModelError(f"the file {output!r} exists, and may have been edited; -o {output} replaces it")
     if output.lower().endswith(".py"):
-        source = inspect.getsource(sys.modules[example.build.__module__])
-        atomic.write(figures.check_file(output), source.encode())
+        script = example.script()
+        if script is None or script.__file__ is None:
+            raise ModelError(
+                f"the script of {args.name!r} is not part of the installed package: it is gallery/{args.name}.py of "
+                f"the source; copy its file, {args.name}.cardan.toml"
+            )
+        atomic.write(figures.check_file(output), Path(script.__file__).read_bytes())
     else:
         writer.save(example.build(), figures.check_file(output, (*spec.SUFFIXES, ".py")))
     if args.json:

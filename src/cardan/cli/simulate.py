@@ -23,6 +23,7 @@ from cardan.cli.target import (
     write_rows,
 )
 from cardan.errors import ModelError
+from cardan.joints import Role
 from cardan.mechanism import Mechanism
 
 EXAMPLES = """  cardan simulate bricard --duration 2 --free
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     start = start_of(args, mechanism)
     if args.free:
         for name, joint in mechanism.joints.items():
-            if joint.kind.name == "drive":
+            if joint.kind.role is Role.DRIVER:
                 mechanism.remove(name)
     if args.gravity is not None:
         mechanism.gravity = args.gravity
@@ -106,6 +107,6 @@ def _coordinates(mechanism: Mechanism, simulation: Simulation) -> dict[str, Any]
 
 def _efforts(mechanism: Mechanism, simulation: Simulation) -> dict[str, Any]:
     """The effort of every driver by title."""
-    drivers = [joint for joint in mechanism.joints.values() if joint.kind.name == "drive"]
+    drivers = [joint for joint in mechanism.joints.values() if joint.kind.role is Role.DRIVER]
     units = ["N m" if joint.ends[0].unit == "rad" else "N" for joint in drivers]
     return {f"{joint.name} [{unit}]": simulation.effort(joint) for joint, unit in zip(drivers, units, strict=True)}

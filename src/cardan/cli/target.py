@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from cardan import checkout
 from cardan.errors import CardanError, ModelError
 from cardan.files import reader, spec
 from cardan.mechanism import Mechanism
@@ -106,6 +107,7 @@ def from_script(path: Path, name: str) -> Mechanism:
     module = importlib.util.module_from_spec(spec_of)
     sys.modules[spec_of.name] = module  # so that its functions can be pickled
     sys.path.insert(0, str(path.resolve().parent))
+    checkout.add_path()  # a script of the gallery imports the others
     try:
         with contextlib.redirect_stdout(sys.stderr):
             spec_of.loader.exec_module(module)

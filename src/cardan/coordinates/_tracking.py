@@ -10,13 +10,13 @@ from math import nan
 
 from cardan.coordinates._features import update_features
 from cardan.coordinates._records import counted_angles, feature, features, workspace
-from cardan.joints import abi
-from cardan.joints.abi import ADDRESS, CONTINUOUS, FRAMES, NUMBERS, PARAMETERS, REGULAR, SOLVER, STATUS
+from cardan.joints import tables
+from cardan.joints.tables import FRAMES, PARAMETERS, REGULAR, PairParameter, PairTable, PairWork
 from cardan.kernel.jit import evaluator, plain
-from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, tail
+from cardan.kernel.memory import call_evaluator, cut, integers_at, tail
 from cardan.system import layout
 
-SOLVE, JUDGE = plain(abi.SOLVE), plain(abi.JUDGE)
+SOLVE, JUDGE = plain(tables.SOLVE), plain(tables.JUDGE)
 
 
 def _track(op, ints, floats, q, unused, out, unused_1, work):
@@ -33,12 +33,12 @@ def _track(op, ints, floats, q, unused, out, unused_1, work):
                 found[source] = known[source]
             update_features(ints, record, floats, out, work, x)
             c = tail(floats, record[layout.PAR])
-            table = integers_at(int(c[ADDRESS]))
-            call_evaluator(table[SOLVER], SOLVE, table, c, x, x, x, x, x)
+            pair = PairTable(integers_at(int(PairParameter(c).address)))
+            call_evaluator(pair.solver, SOLVE, pair.as_ints, c, x, x, x, x, x)
             ended = False
-            if floats_at(table[NUMBERS])[CONTINUOUS] != 0.0:
-                call_evaluator(table[SOLVER], JUDGE, table, c, x, x, x, x, x)
-                ended = x[PARAMETERS + count - FRAMES + STATUS] != REGULAR
+            if pair.numbers.continuous != 0.0:
+                call_evaluator(pair.solver, JUDGE, pair.as_ints, c, x, x, x, x, x)
+                ended = PairWork(tail(x, PARAMETERS + count - FRAMES)).status != REGULAR
             for k in range(FRAMES, count):
                 found[feature(first, k)[layout.SOURCE]] = nan if ended else x[PARAMETERS + k - FRAMES]
         record = tail(ints, record[layout.NEXT])

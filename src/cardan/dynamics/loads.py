@@ -1,8 +1,8 @@
 """Loads: springs, forces, torques, actuators, friction, bushings.  They exert forces, and constrain nothing.
 
 A load is a law of efforts on the coordinates of relations, or a wrench on a body.  A new kind is one function with
-``@load_kind`` that returns an :class:`Action`; one line in ``Mechanism`` makes it a method, and the registry-wide tests
-cover it.
+``@load_kind`` that returns an :class:`Action`.  Annotations say what its options measure (:mod:`cardan.quantities`);
+its method and its place in files follow from it.
 
 ========== ============================================== =================
 coordinate effort, positive if it increases the coordinate power
@@ -28,6 +28,7 @@ from cardan.dynamics.functions import Called, Recorded, recorded_or_called, taki
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, coordinate
 from cardan.joints.couplings import DRIVEN
+from cardan.quantities import FunctionOfMotion, FunctionOfTime, InSI, OfCoordinate
 from cardan.system import check
 from cardan.system.parts import Body
 from cardan.system.read_only import read_only
@@ -177,7 +178,13 @@ def _plain(value: Any) -> Any:
 
 @load_kind("point|coordinate", "point")
 def spring(
-    a: Any, b: Any = None, *, stiffness: Any = 0.0, rest: Any = 0.0, damping: Any = 0.0, of: str | None = None
+    a: Any,
+    b: Any = None,
+    *,
+    stiffness: InSI = 0.0,
+    rest: OfCoordinate = 0.0,
+    damping: InSI = 0.0,
+    of: str | None = None,
 ) -> Action:
     """A spring and damper between two points, or on a coordinate of a joint: −stiffness·(x − rest) − damping·ẋ.
 
@@ -197,7 +204,7 @@ def spring(
 
 @load_kind("coordinate")
 def friction(
-    joint: Any, *, viscous: Any = 0.0, coulomb: Any = 0.0, speed: Any = SLIDING_SPEED, of: str | None = None
+    joint: Any, *, viscous: InSI = 0.0, coulomb: InSI = 0.0, speed: InSI = SLIDING_SPEED, of: str | None = None
 ) -> Action:
     """Friction on a coordinate of a joint: −viscous·ẋ − coulomb·tanh(ẋ/speed).
 
@@ -212,7 +219,7 @@ def friction(
 
 
 @load_kind("coordinate")
-def actuator(joint: Any, f: Any, *, of: str | None = None) -> Action:
+def actuator(joint: Any, f: FunctionOfMotion, *, of: str | None = None) -> Action:
     """An effort on a coordinate of a joint, positive where it increases the coordinate.
 
     f: a number [N or N m], or a function f(t, coordinate, rate).  A function of operators and cd.sin, cd.tanh, … is
@@ -227,7 +234,7 @@ def actuator(joint: Any, f: Any, *, of: str | None = None) -> Action:
 
 
 @load_kind("point")
-def force(point: Any, f: Any, *, axes: str = "world") -> Action:
+def force(point: Any, f: FunctionOfTime, *, axes: str = "world") -> Action:
     """A force at a point of a body.
 
     f [N]: three numbers, or a function f(t, state) that returns them; in world axes, or in those of the body.
@@ -237,7 +244,7 @@ def force(point: Any, f: Any, *, axes: str = "world") -> Action:
 
 
 @load_kind("body")
-def torque(body: Any, f: Any, *, axes: str = "world") -> Action:
+def torque(body: Any, f: FunctionOfTime, *, axes: str = "world") -> Action:
     """A torque on a body.
 
     f [N m]: three numbers, or a function f(t, state) that returns them; in world axes, or in those of the body.
@@ -246,7 +253,7 @@ def torque(body: Any, f: Any, *, axes: str = "world") -> Action:
 
 
 @load_kind("frame", "frame")
-def bushing(frame_a: Any, frame_b: Any, stiffness: Any, damping: Any = (0.0,) * 6) -> Action:
+def bushing(frame_a: Any, frame_b: Any, stiffness: InSI, damping: InSI = (0.0,) * 6) -> Action:
     """An elastic connection of two frames: efforts −K x − C ẋ, with the potential ½ xᵀ K x.
 
     x: the position of frame b in frame a [m], then the rotation vector from a to b [rad], in the axes of a.  K and C:

@@ -12,6 +12,7 @@ import numpy as np
 
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.reactions import Connection, loads_at
+from cardan.joints import Role
 from cardan.system.state import FloatArray
 
 PULL: Final = 1e-6  # of the forces on the two bodies: a smaller pull is an error of integration
@@ -58,5 +59,5 @@ def _rows(equations: Equations, connections: Mapping[str, Connection]) -> dict[s
     return {
         name: numbers[starts[name]]
         for name, touch in equations.system.index.contacts.items()
-        if name in connections and connections[name].kind == "contact" and not touch.pair.crossed
+        if name in connections and connections[name].kind.role is Role.CONTACT and not touch.pair.crossed
     }

@@ -17,8 +17,7 @@ from cardan.coordinates import formulations
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.tables import WIDTH, Control, ForceWork, Pattern, Strip
 from cardan.errors import ModelError
-from cardan.joints import Coordinate, Joint
-from cardan.joints.rate_rows import REGISTRY as RATE_KINDS
+from cardan.joints import Coordinate, Joint, JointKind, Role
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Linear, Problem
@@ -54,7 +53,7 @@ class Reaction(NamedTuple):
 class Connection(NamedTuple):
     """Where a constraint is attached: its sides a and b (None if it does not have two), and all its frames."""
 
-    kind: str
+    kind: JointKind[Any]
     a: Place | None
     b: Place | None
     places: tuple[Place, ...]
@@ -67,10 +66,10 @@ def connection(joint: Joint) -> Connection:
     """
     places = tuple(place for end in joint.ends for place in _places(end))
     sides = places if len(joint.ends) == 1 else tuple(_places(end)[-1] for end in joint.ends)
-    if joint.kind.name in RATE_KINDS:  # several features of it may be on one body
+    if joint.kind.role is Role.RATE:  # several features of it may be on one body
         sides = tuple({place.body: place for place in reversed(places)}.values())[::-1]
     a, b = sides if len(sides) == 2 else (None, sides[0] if len(sides) == 1 else None)
-    return Connection(joint.kind.name, a, b, places)
+    return Connection(joint.kind, a, b, places)
 
 
 def _places(end: Any) -> tuple[Place, ...]:
@@ -220,12 +219,12 @@ def read_effort(
 ) -> FloatArray:
     """The effort that a user asks for; ModelError where there is none.  v: shape (times, unknowns)."""
     name = getattr(driver, "name", driver)
-    drivers = [key for key, found in connections.items() if found.kind in ("drive", "limit")]
+    drivers = [key for key, found in connections.items() if found.kind.role in (Role.DRIVER, Role.LIMIT)]
     loads = forces.equations.forces
     named = loads.named if loads is not None else []
     if isinstance(name, str) and name in connections and name not in drivers:
         raise ModelError(
-            f"{name!r} is a {connections[name].kind}, which acts on bodies and not on one coordinate; "
+            f"{name!r} is a {connections[name].kind.name}, which acts on bodies and not on one coordinate; "
             f"use reaction({name!r}): effort is for drivers, limits and loads with a coordinate"
         )
     if not isinstance(name, str) or name not in (*drivers, *named):

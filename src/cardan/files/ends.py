@@ -98,20 +98,16 @@ class Ends(Values):
                 valid = "true or false" if option.sort == "flag" else "a string"
                 raise ModelError(f"{option.name} is {short(value)}; it must be {valid}")
             return value
-        quantity = option.quantity
-        if quantity is None and not self.source.units.are_si:
-            raise ModelError(
-                f"{option.name!r} can be given only in a file in m, rad and kg; its unit is not known here"
-            )
-        if quantity == "coordinate":
-            quantity = "length" if not on else quantity_of(on[0])
+        unit, variables, splined, _ = option.quantity
+        if unit == "coordinate":
+            unit = "length" if not on else quantity_of(on[0])
         if option.sort == "number":
-            return self._numbers(path, value, quantity or "", formulas=path[0] == "joints")
+            return self._numbers(path, value, unit, formulas=path[0] == "joints")
         if isinstance(value, str):
-            return self._formula(path, value, option.variables)
+            return self._formula(path, value, variables)
         if isinstance(value, list) and any(isinstance(item, str) for item in value):
             parts = [
-                self._formula((*path, k), item, option.variables)
+                self._formula((*path, k), item, variables)
                 if isinstance(item, str)
                 else self._number((*path, k), item, "")
                 for k, item in enumerate(value)
@@ -119,13 +115,11 @@ class Ends(Values):
             if len(parts) != 3:
                 raise ModelError(f"it has {len(parts)} values, {short(value)}; it must be a list of 3")
             return Formulas(tuple(parts))
-        if isinstance(value, list) and not option.splined:
-            return self._vector(path, value, quantity or "", 3)
-        if option.splined and type(value) is dict:
+        if isinstance(value, list) and not splined:
+            return self._vector(path, value, unit, 3)
+        if splined and type(value) is dict:
             return self._spline(path, value, on)
-        if option.name == "function" and on:
-            quantity = quantity_of(on[0])
-        return self._numbers(path, value, quantity or "")
+        return self._numbers(path, value, unit)
 
     def _spline(self, path: Path, table: dict[str, Any], on: Sequence[Coordinate]) -> Spline:
         """A spline through points in the units of the file, or of pieces in SI units."""

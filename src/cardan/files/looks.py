@@ -1,10 +1,11 @@
 """Shapes in a file: each by the name of its class and its numbers, so that it is read back bitwise.
 
-Lengths and angles are in the units of the file.
+Lengths and angles are in the units of the file.  What a file has of a shape is declared by its class.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
 from typing import Any, Final
@@ -14,12 +15,10 @@ import numpy as np
 from cardan.errors import ModelError
 from cardan.files.units import Conversion
 from cardan.files.values import short, shown
-from cardan.shapes import Shape, makers
-from cardan.shapes.gears import Gear
-from cardan.shapes.mesh import Mesh, mesh
-from cardan.shapes.region import Arc, Involute, Line, Region
-from cardan.shapes.shape import SEGMENTS
-from cardan.shapes.solids import Box, Cylinder, Extrusion, Revolution, Sphere
+from cardan.quantities import Quantity
+from cardan.shapes import Shape
+from cardan.shapes.region import Arc, Involute, Line
+from cardan.shapes.shape import KINDS, SEGMENTS, builder, fields_of
 from cardan.system import check
 
 MOST_VERTICES: Final = 20_000  # of a mesh in a file
@@ -30,58 +29,46 @@ PIECES: Final[Mapping[str, tuple[str, ...]]] = {  # quantities of their numbers
     "arc": ("length", "length", "length", "angle", "angle"),
     "involute": ("length", "angle", "", "angle", "angle"),
 }
-KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "box": ("size",),
-    "cylinder": ("radius", "height", "bore"),
-    "sphere": ("radius",),
-    "extrusion": ("outline", "holes", "height", "taper"),
-    "revolution": ("profile",),
-    "gear": ("module", "teeth", "width", "rim", "internal", "taper"),
-    "mesh": ("vertices", "faces"),
-}
+KEYS: Final[Mapping[str, tuple[str, ...]]] = {name: tuple(fields_of(kind)) for name, kind in KINDS.items()}
 PLACE: Final = ("kind", "origin", "z", "x", "color", "density")
 
 
 def written(shape: Shape, unit: Conversion) -> dict[str, Any]:
     """A shape as plain values; ModelError for one that a file cannot contain.  unit: from SI to units of the file."""
-
-    def length(value: float) -> Any:
-        return unit(value, "length")
-
-    match shape:
-        case Box(size):
-            return {"kind": "box", "size": [length(one) for one in size]}
-        case Cylinder(radius, height, bore):
-            found: dict[str, Any] = {"kind": "cylinder", "radius": length(radius), "height": length(height)}
-            return found | ({"bore": length(bore)} if bore else {})
-        case Sphere(radius):
-            return {"kind": "sphere", "radius": length(radius)}
-        case Gear():
-            sizes = {key: length(getattr(shape, key)) for key in ("module", "width", "rim")}
-            return {"kind": "gear", **{key: sizes.get(key, getattr(shape, key)) for key in KEYS["gear"]}}
-        case Extrusion(region, height, taper):
-            _check_size(region)
-            found = {"kind": "extrusion", "outline": _loop(region.outer, unit)}
-            if region.holes:
-                found["holes"] = [_loop(hole, unit) for hole in region.holes]
-            return found | {"height": length(height), "taper": taper}
-        case Revolution(loop):
-            return {"kind": "revolution", "profile": _loop(loop, unit)}
-        case Mesh():
-            triangles = shape.triangles()
-            if len(triangles.vertices) > MOST_VERTICES:
-                ways = f"a file can contain {MOST_VERTICES:,}: attach it in Python, with cd.shapes.mesh(path)"
-                raise ModelError(f"a mesh has {len(triangles.vertices):,} vertices; {ways}")
-            vertices = [[length(one) for one in row] for row in triangles.vertices.tolist()]
-            return {"kind": "mesh", "vertices": vertices, "faces": triangles.faces.tolist()}
-    raise ModelError(
-        f"{check.with_article(type(shape).__name__)} cannot be written to a file; it can contain {', '.join(KEYS)}"
-    )
+    kind = type(shape).__name__.lower()
+    if KINDS.get(kind) is not type(shape):
+        raise ModelError(
+            f"{check.with_article(type(shape).__name__)} cannot be written to a file; it can contain {', '.join(KEYS)}"
+        )
+    fields, values = fields_of(type(shape)), shape._in_file()
+    _check_size(values)
+    return {"kind": kind, **{key: _plain(value, fields[key][0].unit, unit) for key, value in values.items()}}
 
 
-def _check_size(region: Region) -> None:
-    """ModelError if an outline is too large for a file; the same for reading and writing."""
-    loops = (region.outer, *region.holes)
+def _plain(value: Any, quantity: str, unit: Conversion) -> Any:
+    """Numbers, pieces of outlines and lists of them, in units of the file."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, tuple | list):
+        return [_plain(one, quantity, unit) for one in value]
+    match value:
+        case Line(p, q):
+            return ["line", *map(unit, (*p, *q), PIECES["line"])]
+        case Arc(center, radius, start, sweep):
+            return ["arc", *map(unit, (*center, radius, start, sweep), PIECES["arc"])]
+        case Involute(radius, start, side, first, last):
+            return ["involute", *map(unit, (radius, start, side, first, last), PIECES["involute"])]
+    return unit(value, quantity) if quantity else value
+
+
+def _check_size(values: Mapping[str, Any]) -> None:
+    """ModelError if an outline or a mesh is too large for a file; the same for reading and writing."""
+    if "vertices" in values and len(values["vertices"]) > MOST_VERTICES:
+        ways = f"a file can contain {MOST_VERTICES:,}: attach it in Python, with cd.shapes.mesh(path)"
+        raise ModelError(f"a mesh has {len(values['vertices']):,} vertices; {ways}")
+    if "outline" not in values:
+        return
+    loops = (values["outline"], *values.get("holes", ()))
     chords, pieces = sum(piece.count(SEGMENTS) for loop in loops for piece in loop), max(map(len, loops))
     if chords > MOST_CHORDS or pieces > MOST_PIECES:
         most = f"{MOST_PIECES:,} pieces and {MOST_CHORDS:,} chords"
@@ -91,87 +78,61 @@ def _check_size(region: Region) -> None:
         )
 
 
-def _loop(loop: Any, unit: Conversion) -> list[list[Any]]:
-    found: list[list[Any]] = []
-    numbers: tuple[float, ...]
-    for piece in loop:
-        match piece:
-            case Line(p, q):
-                word, numbers = "line", (*p, *q)
-            case Arc(center, radius, start, sweep):
-                word, numbers = "arc", (*center, radius, start, sweep)
-            case Involute():
-                word, numbers = "involute", (piece.radius, piece.start, piece.side, piece.first, piece.last)
-        found.append([word, *map(unit, numbers, PIECES[word])])
-    return found
-
-
 def read(table: Mapping[str, Any], number: Conversion) -> Shape:
     """The shape of a table with known keys.
 
     ``number(value, quantity)`` gives the float of a value in the file, in SI.
     """
     kind = table["kind"]
-
-    def size(key: str, default: float | None = None, *, zero: bool = False, of: str = "length") -> float:
-        if key not in table and default is None:
-            raise ModelError(f"the key {key!r} of {check.with_article(kind)} is missing")
-        return check.positive(
-            number(table.get(key, default), of), f"the {key} of {check.with_article(kind)}", zero=zero
-        )
-
-    if kind == "box":
-        sizes = [check.positive(number(one, "length"), "the size of a box") for one in _list(table, "size", 3)]
-        return makers.box(*sizes)
-    if kind == "cylinder":
-        radius, height, bore = size("radius"), size("height"), size("bore", 0.0, zero=True)
-        return makers.tube(radius, bore, height) if bore else makers.cylinder(radius, height)
-    if kind == "sphere":
-        return makers.sphere(size("radius"))
-    if kind == "gear":
-        internal = table.get("internal", False)
-        if not isinstance(internal, bool):
-            raise ModelError(f"the key internal of a gear is {short(internal)}; it must be true or false")
-        rim = size("rim", 0.0, zero=True)
-        hole = {"outer": rim} if internal else {"bore": rim}
-        if "teeth" not in table:
-            raise ModelError("the key 'teeth' of a gear is missing")
-        return makers.gear(
-            size("module"),
-            shown(table["teeth"]),
-            size("width"),
-            internal=internal,
-            taper=size("taper", 1.0, of=""),
-            **hole,
-        )
-    if kind == "mesh":
-        return _mesh(table, number)
-    if kind == "revolution":
-        profile = _read_loop(table, "profile", table.get("profile"), number)
-        return Revolution(makers.checked_profile(profile, "the profile of a revolution"))
-    holes = tuple(_read_loop(table, "holes", hole, number) for hole in _list(table, "holes", None, []))
-    region = Region(_read_loop(table, "outline", table.get("outline"), number), holes)
-    _check_size(region)
-    makers.checked_region(region, "an extrusion")
-    return Extrusion(region, size("height"), size("taper", 1.0, of=""))
+    values = {}
+    for key, (form, default) in fields_of(KINDS[kind]).items():
+        if key in table or default is inspect.Parameter.empty:
+            values[key] = _value(table, key, form, default == 0.0, number)
+    _check_size(values)
+    return builder(KINDS[kind])(**values)
 
 
-def _mesh(table: Mapping[str, Any], number: Conversion) -> Mesh:
-    vertices, faces = _list(table, "vertices", None), _list(table, "faces", None)
-    if len(vertices) > MOST_VERTICES or len(faces) > 4 * MOST_VERTICES:
+def _value(table: Mapping[str, Any], key: str, form: Quantity, zero: bool, number: Conversion) -> Any:
+    """The value of a key; zero: whether a size may be zero."""
+    value, what = table.get(key), f"the {key} of {check.with_article(table['kind'])}"
+    match form.form:
+        case "" | "int" if key not in table:
+            raise ModelError(f"the key {key!r} of {check.with_article(table['kind'])} is missing")
+        case "":
+            return check.positive(number(value, form.unit), what, zero=zero)
+        case "edges":
+            return tuple([check.positive(number(one, form.unit), what) for one in _list(table, key, 3)])
+        case "int":
+            return shown(value)
+        case "bool" if not isinstance(value, bool):
+            whose = f"the key {key} of {check.with_article(table['kind'])}"
+            raise ModelError(f"{whose} is {short(value)}; it must be true or false")
+        case "outline":
+            return _read_loop(table, key, value, number)
+        case "outlines":
+            return tuple([_read_loop(table, key, loop, number) for loop in _list(table, key, None)])
+        case "points" | "corners":
+            return _rows(_list(table, key, None), form, number)
+    return value
+
+
+def _rows(rows: list[Any], form: Quantity, number: Conversion) -> Any:
+    """The points or the corners of a mesh, shape (n, columns)."""
+    if len(rows) > (MOST_VERTICES if form.unit else 4 * MOST_VERTICES):
         raise ModelError(f"a mesh has more than {MOST_VERTICES:,} vertices")
-    vertices = [[number(one, "length") for one in row] if isinstance(row, list) else row for row in vertices]
+    if form.unit:
+        rows = [[number(one, form.unit) for one in row] if isinstance(row, list) else row for row in rows]
     try:
-        points, corners = np.array(vertices, dtype=float), np.array(faces)
+        array = np.array(rows, dtype=float if form.unit else None)
     except (TypeError, ValueError, OverflowError):
         raise ModelError("the vertices and faces of a mesh must be lists of three numbers each") from None
-    if points.ndim != 2 or corners.ndim != 2 or corners.dtype.kind not in "iu":
+    if array.ndim != 2 or array.dtype.kind not in ("f" if form.unit else "iu"):
         raise ModelError("the vertices and faces of a mesh must be lists of three numbers each, whole ones for faces")
-    return mesh(points, corners)
+    return array
 
 
-def _list(table: Mapping[str, Any], key: str, count: int | None, default: Any = None) -> list[Any]:
-    value = table.get(key, default)
+def _list(table: Mapping[str, Any], key: str, count: int | None) -> list[Any]:
+    value = table.get(key)
     if not isinstance(value, list) or (count is not None and len(value) != count) or len(value) > 4 * MOST_VERTICES:
         many = f"{count} numbers" if count is not None else "numbers"
         raise ModelError(

@@ -22,7 +22,7 @@ from cardan.files.problems import FileError, Problem
 from cardan.files.text import Path
 from cardan.files.units import SI, Conversion, Units
 from cardan.files.values import Skip, short, shown
-from cardan.joints import Coordinate
+from cardan.joints import Coordinate, constrain
 from cardan.lazy import LazyModule
 from cardan.mechanism import Mechanism
 from cardan.system import check
@@ -156,7 +156,7 @@ class Reader(Ends):
                 self.source.frames[body, name] = frame
             self.source.faces |= base._source.faces
         self._joints, self._loads = spec.joint_specs(), spec.load_specs()
-        self._kinds = (*self._joints, "constrain")
+        self._kinds = (*self._joints, constrain.name)
 
     def mechanism(self, document: dict[str, Any]) -> Mechanism:
         """The mechanism of a document; errors are collected in ``problems``."""
@@ -424,7 +424,7 @@ class Reader(Ends):
         path: Path = ("joints", name)
         table = self._table(path, value)
         kind = self._kind(path, table, self._kinds)
-        if kind == "constrain":
+        if kind not in self._joints:
             self._constrain(name, path, table)
             return
         arguments = self._arguments(path, table, self._joints[kind])

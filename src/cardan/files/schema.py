@@ -60,8 +60,8 @@ def _option(option: spec.Option) -> dict[str, Any]:
     if option.sort == "word":
         return {"type": "string"}
     if option.sort == "function":
-        text = f"a number, or an expression in {', '.join(option.variables)}"
-        if option.splined:
+        text = f"a number, or an expression in {', '.join(option.quantity.variables)}"
+        if option.quantity.splined:
             return {"anyOf": [NUMBER, *_splines()], "description": f"{text}; or a spline"}
         text = f"{text}; three of them for a vector"
         return {"anyOf": [NUMBER, {"type": "array", "items": NUMBER}], "description": text}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from cardan.dynamics import loads
 from cardan.dynamics.loads import LoadKind
-from cardan.files.units import OPTIONS
 from cardan.joints import REGISTRY as JOINTS
-from cardan.joints import JointKind
+from cardan.joints import JointKind, Role
 from cardan.joints.coordinates import RULES
 from cardan.mechanism import Mechanism
+from cardan.quantities import Quantity, annotated
 
 VERSION: Final = 2  # of the format
 SUFFIXES: Final = (".toml", ".json")
@@ -48,22 +48,14 @@ ENDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 COORDINATES: Final = tuple(RULES)
 SORTS: Final = ("angle", "displacement")  # kinds of coordinates that an end may need
-CONTACTS: Final = ("contact", "wheel", "point_on_curve", "point_on_surface", "path")  # methods that take faces
+SHORT_FORMS: Final = ("wheel",)  # methods that make contacts, and are no kinds of their own
 
-# Options that are functions, and their variables in an expression; three expressions for a vector.
-FUNCTIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
-    ("drive", "function"): ("t",),
-    ("couple", "function"): ("q",),
-    ("actuator", "f"): ("t", "q", "rate"),
-    ("force", "f"): ("t",),
-    ("torque", "f"): ("t",),
-}
-
-# A function of drive or couple may be a spline instead: through points, or of given pieces.
-SPLINED: Final = ("drive", "couple")
+# A spline through points, or of given pieces.
 POINTS: Final = ("x", "y", "periodic")
 PIECES: Final = ("breaks", "coefficients", "periodic")
 DISPLAY: Final = ("length", "angle")
+
+NONE: Final = Quantity("")  # of flags and words
 
 
 class Option(NamedTuple):
@@ -72,10 +64,8 @@ class Option(NamedTuple):
     name: str
     sort: str
     required: bool
-    quantity: str | None  # see :data:`.units.OPTIONS`; None if it is unknown there
-    variables: tuple[str, ...]
+    quantity: Quantity
     default: Any
-    splined: bool = False  # whether it may be a spline
 
 
 @dataclass(frozen=True)
@@ -104,15 +94,18 @@ class Spec:
         return tuple(option.name for option in self.options.values() if option.sort == "function")
 
 
-def _option(kind: str, parameter: inspect.Parameter) -> Option:
-    annotation = str(parameter.annotation)
-    variables = FUNCTIONS.get((kind, parameter.name), ())
-    is_word = "str" in annotation or "Literal" in annotation
-    sort = "flag" if "bool" in annotation else "word" if is_word else "function" if variables else "number"
+def _option(build: Callable[..., Any], parameter: inspect.Parameter) -> Option:
+    quantity, annotation = annotated(build, parameter), str(parameter.annotation)
+    if quantity is not None:
+        sort = "function" if quantity.variables else "number"
+    elif annotation == "bool":
+        sort = "flag"
+    elif annotation.startswith(("str", "Literal")):
+        sort = "word"
+    else:
+        raise TypeError(f"the argument {parameter.name!r} of {build.__name__} needs a quantity, such as Length")
     required = parameter.default is parameter.empty
-    default = None if required else parameter.default
-    quantity, splined = OPTIONS.get(parameter.name), bool(variables) and kind in SPLINED
-    return Option(parameter.name, sort, required, quantity, variables, default, splined)
+    return Option(parameter.name, sort, required, quantity or NONE, None if required else parameter.default)
 
 
 def _takes(word: str) -> str:
@@ -124,19 +117,20 @@ def _joint(kind: JointKind[Any]) -> Spec:
     parameters = inspect.signature(kind.build).parameters
     ends = tuple((name, _takes(takes), True) for name, takes in zip(kind.ends, kind.takes, strict=True))
     sorts = {name: takes for name, takes in zip(kind.ends, kind.takes, strict=True) if takes in SORTS}
-    return Spec(kind.name, ends, {name: _option(kind.name, parameters[name]) for name in kind.options}, sorts)
+    return Spec(kind.name, ends, {name: _option(kind.build, parameters[name]) for name in kind.options}, sorts)
 
 
 def _contact(name: str) -> Spec:
     """A contact: its ends are the arguments that are faces, frames or points."""
     ends, options = [], {}
-    for parameter in list(inspect.signature(getattr(Mechanism, name)).parameters.values())[2:]:
+    method = getattr(Mechanism, name)
+    for parameter in list(inspect.signature(method).parameters.values())[2:]:
         word = str(parameter.annotation).partition(" ")[0]
         if word in ("Attachment", "Frame", "Point"):
             takes = "face" if word == "Attachment" else word.lower()
             ends.append((parameter.name, takes, parameter.default is parameter.empty))
         elif parameter.name not in ("query", "unilateral"):  # an object of Python; False is its only value
-            options[parameter.name] = _option(name, parameter)
+            options[parameter.name] = _option(method, parameter)
     return Spec(name, tuple(ends), options)
 
 
@@ -145,15 +139,17 @@ def _load(kind: LoadKind[Any]) -> Spec:
     count = len(kind.takes)
     ends = [(p.name, takes, p.default is p.empty) for p, takes in zip(parameters, kind.takes, strict=False)]
     # a coordinate names itself in a file, as "joint.coordinate"
-    options = {p.name: _option(kind.name, p) for p in parameters[count:] if p.name != "of"}
+    options = {p.name: _option(kind.build, p) for p in parameters[count:] if p.name != "of"}
     return Spec(kind.name, tuple(ends), options)
 
 
 @functools.cache  # all kinds are registered when modules are imported
 def joint_specs() -> Mapping[str, Spec]:
     """Every kind of joint, coupling, driver, limit and contact; those made of a primitive are described by it."""
-    return {name: _joint(kind) for name, kind in JOINTS.items() if kind.takes} | {
-        name: _contact(name) for name in CONTACTS
+    kinds = [kind for kind in JOINTS.values() if kind.takes and kind.role is not Role.RATE]
+    with_faces = [kind.name for kind in kinds if "face" in kind.takes]
+    return {kind.name: _joint(kind) for kind in kinds if "face" not in kind.takes} | {
+        name: _contact(name) for name in (*with_faces, *SHORT_FORMS)
     }
 
 

@@ -29,17 +29,6 @@ UNITS: Final[Mapping[str, Mapping[str, Decimal]]] = {
 # Converts a number of a quantity ("length", "angle", or "": none) to other units.
 Conversion = Callable[[Any, str], Any]
 SI: Final[Mapping[str, str]] = {"length": "m", "angle": "rad", "mass": "kg"}
-
-# Quantities of options by their names: those in header units; "" is in SI, or a pure number.  "coordinate": a length or
-# an angle, as the coordinate is.
-OPTIONS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("length", "distance", "pitch", "offset", "radius", "radius_1", "radius_2"), "length"),
-    **dict.fromkeys(("angle", "phase"), "angle"),
-    **dict.fromkeys(("lower", "upper", "rest"), "coordinate"),
-    **dict.fromkeys(
-        ("ratio", "stiffness", "damping", "viscous", "coulomb", "speed", "f", "function", "start", "up"), ""
-    ),
-}
 _EXACT: Final = Context(prec=60)
 
 

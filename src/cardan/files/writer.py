@@ -24,7 +24,7 @@ from cardan.files.text import Path, to_json, to_toml
 from cardan.files.units import Units, quantity_of
 from cardan.files.values import Source
 from cardan.geometry.shape import Shape as Geometry
-from cardan.joints import Coordinate, Joint
+from cardan.joints import Coordinate, Joint, Role
 from cardan.lazy import LazyModule
 from cardan.mechanism import Mechanism
 from cardan.mechanism.items import formulas_of
@@ -111,7 +111,7 @@ class _Writer:
         joints = {name: self._joint(joint) for name, joint in m._joints.items() if name not in ranges}
         found["primitives"] = {name: self._primitive(name, made) for name, made in self.primitives.items()}
         found["joints"] = joints
-        rows = {name: row for name, row in m._rate_rows.items() if row.kind.name != "rolling"}  # made by contacts
+        rows = {name: row for name, row in m._rate_rows.items() if not row.kind.implied}
         found["rates"] = {name: self._rate_row(row) for name, row in rows.items()}
         found["loads"] = {name: self._load(load) for name, load in m._loads.items()}
         found["poses"] = {name: self._pose(name, state) for name, state in m.poses.items()}
@@ -193,7 +193,7 @@ class _Writer:
 
     def _faces_of(self, joint: Joint) -> list[Attachment | None]:
         """The attached shapes of the ends of a contact; None for an end that is a point."""
-        pair = joint.relations[0].record.pair if joint.kind.name in spec.CONTACTS else None
+        pair = joint.relations[0].record.pair if "face" in joint.kind.takes else None
         if pair is None:
             return []
         found: list[Attachment | None] = []
@@ -203,7 +203,7 @@ class _Writer:
                 "files have curves and surfaces only; keep this mechanism as a Python script"
             )
         for frame, shape, trim in zip(joint.ends, pair.in_order(pair.shapes), pair.in_order(pair.trims), strict=True):
-            is_face = joint.kind.name == "contact" or shape.freedoms > 0
+            is_face = joint.kind.role is Role.CONTACT or shape.freedoms > 0
             wanted = shape.key(), None if trim is None else trim.key()
             faces = [
                 one
@@ -241,24 +241,21 @@ class _Writer:
         return {"value": parameter.value, **kept} if kept else parameter.value
 
     def _rate_row(self, row: Joint) -> dict[str, Any]:
-        if row.kind.name != "knife_edge":
+        if not row.kind.takes:
             ways = "a file can contain knife edges only: keep this mechanism as a Python script"
             raise ModelError(f"rate row {row.name!r} cannot be saved: it has a primitive of your own; {ways}")
         path: Path = ("rates", row.name)
-        found: dict[str, Any] = {"kind": "knife_edge", "frame": self.end((*path, "frame"), row.ends[-1], "frame")}
+        found: dict[str, Any] = {"kind": row.kind.name, "frame": self.end((*path, "frame"), row.ends[-1], "frame")}
         if len(row.ends) == 2:
             found["relative_to"] = row.ends[0].body.name
         return found
 
     def _joint(self, joint: Joint) -> dict[str, Any]:
         path: Path = ("joints", joint.name)
-        if joint.kind.name == "constrain":
+        if not joint.kind.takes:
             return self._constrain(joint, path)
-        if joint.kind.name in spec.CONTACTS:
+        if "face" in joint.kind.takes:
             return self._contact(joint, path)
-        if joint.kind.name not in self.joints:
-            ways = "keep this mechanism as a Python script"
-            raise ModelError(f"{joint.kind.name} {joint.name!r} is of a kind that a file does not have yet; {ways}")
         return self._item(joint, path, self.joints[joint.kind.name])
 
     def _load(self, load: Any) -> dict[str, Any]:
@@ -296,19 +293,17 @@ class _Writer:
         elif isinstance(value, Primitive):
             value = printing.coupling_text(_recipe(value))
         elif isinstance(value, Recorded):
-            value = printing.text_of(value.nodes, value.row, dict(enumerate(option.variables)))
+            value = printing.text_of(value.nodes, value.row, dict(enumerate(option.quantity.variables)))
         elif isinstance(value, Called):
             value = self._called(value, option)
         if isinstance(value, str | list):
             return value
-        quantity = option.quantity
-        if quantity is None and not self.units.are_si:
-            raise ModelError(f"its option {option.name!r} can be written only in SI units; save with units={{}}")
-        if quantity == "coordinate" or (option.name == "function" and on):
-            quantity = "length" if not on else quantity_of(on[0])
+        unit = option.quantity.unit
+        if unit == "coordinate":
+            unit = "length" if not on else quantity_of(on[0])
         if isinstance(value, float) and math.isinf(value):
             return None  # a bound that is not given
-        return self.numbers(path, value, quantity or "")
+        return self.numbers(path, value, unit)
 
     def _spline(self, path: Path, spline: Spline, on: Sequence[Coordinate]) -> dict[str, Any]:
         """A spline by its points, or by its pieces in SI units if it was not made of points."""
@@ -354,7 +349,7 @@ class _Writer:
             parts = [part if isinstance(part, float) else printing.traced(part, part.variables)[0]
                      for part in function.parts]  # fmt: skip
             return parts
-        if option.variables != ("t",):
+        if option.quantity.variables != ("t",):
             raise ModelError(f"its Python function cannot be recorded; {printing.WAYS}")
         try:
             parts = printing.traced(function, ("t",), _NoState())

@@ -1,76 +1,21 @@
-"""Joints and geometric constraints as bundles of primitives between frames and points, and couplings of coordinates."""
+"""Joints and geometric constraints as bundles of primitives between frames and points, and couplings of coordinates.
+
+Every kind is in ``REGISTRY``, and is an attribute of this package by its name: ``cardan.joints.revolute``.
+"""
 
 from cardan.joints.coordinates import Coordinate, coordinate
-from cardan.joints.couplings import DRIVEN, belt, couple, drive, gear, held, limit, rack
-from cardan.joints.geometric import (
-    angle,
-    distance,
-    line_distance,
-    orientation,
-    parallel,
-    perpendicular,
-    plane_distance,
-    point_in_plane,
-    point_on_line,
-)
-from cardan.joints.lower_pairs import (
-    coincident,
-    constant_velocity,
-    cylindrical,
-    fixed,
-    planar,
-    prismatic,
-    revolute,
-    screw,
-    spherical,
-    universal,
-)
+from cardan.joints.couplings import DRIVEN, couple, drive, held, limit
+from cardan.joints.geometric import distance
+from cardan.joints.lower_pairs import coincident, fixed
 from cardan.joints.own import constrain, contact, path, point_on_curve, point_on_surface
 from cardan.joints.rate_rows import constrain_rates, knife_edge, rolling
-from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
+from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, Role, coupling_kind, joint_kind
 
 __all__ = [
-    "DRIVEN",
-    "REGISTRY",
-    "Coordinate",
-    "Joint",
-    "JointKind",
-    "Relative",
-    "angle",
-    "belt",
-    "coincident",
-    "constant_velocity",
-    "constrain",
-    "constrain_rates",
-    "contact",
-    "coordinate",
-    "couple",
-    "coupling_kind",
-    "cylindrical",
-    "distance",
-    "drive",
-    "fixed",
-    "gear",
-    "held",
-    "joint_kind",
-    "knife_edge",
-    "limit",
-    "line_distance",
-    "orientation",
-    "parallel",
-    "path",
-    "perpendicular",
-    "planar",
-    "plane_distance",
-    "point_in_plane",
-    "point_on_curve",
-    "point_on_line",
-    "point_on_surface",
-    "prismatic",
-    "rack",
-    "revolute",
-    "rolling",
-    "screw",
-    "spherical",
-    "universal",
-]
+    "DRIVEN", "REGISTRY", "Coordinate", "Joint", "JointKind", "Relative", "Role", "coincident", "coordinate", "held",
+    "constrain", "constrain_rates", "contact", "couple", "coupling_kind", "distance", "drive", "fixed", "joint_kind",
+    "knife_edge", "limit", "path", "point_on_curve", "point_on_surface", "rolling",
+]  # fmt: skip
+
+globals().update(REGISTRY)
+__all__ += [name for name in REGISTRY if name not in __all__]

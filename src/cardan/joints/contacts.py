@@ -20,10 +20,11 @@ from cardan.errors import ModelError
 from cardan.geometry.analytic import Analytic
 from cardan.geometry.analytic import Point as PointShape
 from cardan.geometry.shape import Shape, Trimmed
-from cardan.joints import abi
+from cardan.joints import tables
 from cardan.joints.closest import ClosestPair, closest_pair
 from cardan.joints.pairs import Contact, ContactStatus, Pair, check_regular, endless, is_planar
 from cardan.joints.paths import Follow
+from cardan.joints.registry import Role
 from cardan.system.attachments import Attachment, check_attached
 from cardan.system.parts import Body, CountedAngle, Direction, Feature, Frame, Point
 from cardan.system.relations import Relation
@@ -148,7 +149,7 @@ def pair_of(what: str, faces: tuple[Attachment, Attachment], side: str, mode: st
         )
     if side == "inside":
         _check_fits(what, a, b)
-    if endless(b) != abi.BOUNDED:
+    if endless(b) != tables.BOUNDED:
         raise ModelError(f"{what} was given {names}, which have no end; give one of them a size")
     if mode != "slide" and b.freedoms == 0:
         raise ModelError(f"{what} was given {names} with mode={mode!r}; a point does not roll: use mode='slide'")
@@ -217,7 +218,7 @@ def _start(what: str, start: Any, shapes: Sequence[Shape]) -> list[tuple[float, 
 
 
 def _rank(shape: Shape) -> tuple[int, int]:
-    return shape.freedoms, int(endless(shape) != abi.BOUNDED)
+    return shape.freedoms, int(endless(shape) != tables.BOUNDED)
 
 
 def _told(shape: Shape) -> str:
@@ -259,7 +260,7 @@ def uses(joint: Joint, face: Attachment) -> bool:
         return True
     wanted = getattr(face.shape, "geometry", None), trim_of(face)
     return any(
-        end is face.frame and (joint.kind.name == "contact" or shape.freedoms > 0) and (shape, trim) == wanted
+        end is face.frame and (joint.kind.role is Role.CONTACT or shape.freedoms > 0) and (shape, trim) == wanted
         for end, shape, trim in zip(joint.ends, pair.in_order(pair.shapes), pair.in_order(pair.trims), strict=True)
     )
 

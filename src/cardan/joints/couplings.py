@@ -15,7 +15,8 @@ from cardan.constraints.signal import Signal
 from cardan.constraints.spline import Spline
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate
-from cardan.joints.registry import Joint, coupling_kind
+from cardan.joints.registry import Joint, Role, coupling_kind
+from cardan.quantities import Angle, CoordinateOfOther, CoordinateOfTime, InSI, Length, OfCoordinate
 from cardan.system import check
 from cardan.system.formulas import plain
 from cardan.system.parts import Feature
@@ -41,7 +42,7 @@ def _nonzero(value: Any, name: str) -> Any:
 
 
 @coupling_kind("angle", "angle")
-def gear(first: Given, second: Given, *, ratio: Any, phase: Any = 0.0) -> list[Relation]:
+def gear(first: Given, second: Given, *, ratio: InSI, phase: Angle = 0.0) -> list[Relation]:
     """Two angles in proportion, angle_2 = ratio·angle_1 + phase: 1 equation.
 
     ratio: turns of the second per turn of the first, negative for external gears.  phase [rad].  Both may be functions
@@ -52,7 +53,7 @@ def gear(first: Given, second: Given, *, ratio: Any, phase: Any = 0.0) -> list[R
 
 
 @coupling_kind("angle", "displacement")
-def rack(first: Given, second: Given, *, radius: Any, offset: Any = 0.0) -> list[Relation]:
+def rack(first: Given, second: Given, *, radius: Length, offset: Length = 0.0) -> list[Relation]:
     """A pinion on a rack, displacement = radius·angle + offset: 1 equation.  radius [m], signed; offset [m].
 
     Both may be functions of time.
@@ -63,7 +64,7 @@ def rack(first: Given, second: Given, *, radius: Any, offset: Any = 0.0) -> list
 
 @coupling_kind("angle", "angle")
 def belt(
-    first: Given, second: Given, *, radius_1: Any, radius_2: Any, crossed: bool = False, phase: Any = 0.0
+    first: Given, second: Given, *, radius_1: Length, radius_2: Length, crossed: bool = False, phase: Angle = 0.0
 ) -> list[Relation]:
     """Two pulleys on a belt that does not slip, angle_2 = ± radius_1/radius_2·angle_1 + phase: 1 equation.
 
@@ -75,8 +76,8 @@ def belt(
     return [Relation(primitives.gear, (*_arguments(first), *_arguments(second)), parameters, size=max(plain(radii)))]
 
 
-@coupling_kind("", "")
-def couple(first: Given, second: Given, function: Any) -> list[Relation]:
+@coupling_kind("", "", parts=("range",))
+def couple(first: Given, second: Given, function: CoordinateOfOther) -> list[Relation]:
     """coordinate_2 = function(coordinate_1): 1 equation, for any two coordinates and any smooth function.
 
     function: of one number, with operators and cd.sin, cd.cos, …; coordinates are in metres and radians.  Or a spline:
@@ -103,34 +104,37 @@ LIMITED: Final[dict[str, Primitive]] = {
 }
 
 
-@coupling_kind("")
-def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Relation]:
-    """coordinate = function(t): a driver.  Metres and radians; angles include whole turns.
+@coupling_kind("", role=Role.DRIVER)
+def drive(coordinate: Given, function: CoordinateOfTime, *, own: str) -> list[Relation]:
+    """Make a coordinate follow a function of time [s]: ``m.drive("motor", hinge, lambda t: 2 * cd.pi * t)``.
 
-    function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a constant driver; or a spline:
-    cd.spline(times, values), a SciPy spline, or a table (times, values).
+    coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
+    function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a constant number; or
+    a spline: cd.spline(times, values), a SciPy spline, or a table (times, values).
     It is called with t as a jet, so that rate and acceleration are computed together with the value.  It need only be
     defined at the times that are used.
     """
     if not callable(function):
         function = check.number(function, "the value, if not a function of time,")
     signal = Signal(own, function)
-    return [Relation(DRIVEN[coordinate.kind], coordinate.arguments(), (signal.some_value(),), signal)]
+    on = _resolved(coordinate)
+    return [Relation(DRIVEN[on.kind], on.arguments(), (signal.some_value(),), signal)]
 
 
-@coupling_kind("")
-def limit(coordinate: Coordinate, *, lower: Any = -math.inf, upper: Any = math.inf) -> list[Relation]:
-    """lower ≤ coordinate ≤ upper [m or rad]: an inequality that every assembly satisfies.  Either may be omitted."""
+@coupling_kind("", role=Role.LIMIT)
+def limit(coordinate: Given, *, lower: OfCoordinate = -math.inf, upper: OfCoordinate = math.inf) -> list[Relation]:
+    """Keep a coordinate within bounds, in metres or radians; either bound may be omitted."""
     low, high = _bound(lower, "lower"), _bound(upper, "upper")
     if math.isinf(low) and math.isinf(high):
         raise ModelError("neither lower nor upper is given; give one of them, or both")
     if low > high:
         raise ModelError(f"lower is {low} and upper is {high}; lower must not be above upper")
-    if coordinate.kind == "distance" and high < 0.0:
+    on = _resolved(coordinate)
+    if on.kind == "distance" and high < 0.0:
         raise ModelError(f"upper is {high} m; a distance is never negative")
-    if coordinate.kind == "inclination" and (high < 0.0 or low > math.pi):
+    if on.kind == "inclination" and (high < 0.0 or low > math.pi):
         raise ModelError(f"the limits are {low} and {high} rad; the angle between two axes lies in [0, π]")
-    return [Relation(LIMITED[coordinate.kind], coordinate.arguments(), (low, high))]
+    return [Relation(LIMITED[on.kind], on.arguments(), (low, high))]
 
 
 def held(joint: Joint) -> Bundle:

@@ -10,6 +10,7 @@ from cardan.errors import ModelError
 from cardan.joints.coordinates import about_z, along_x, along_y, along_z, apart, between, swapped
 from cardan.joints.lower_pairs import axes_aligned, coincident, same_orientation
 from cardan.joints.registry import joint_kind
+from cardan.quantities import Angle, Length
 from cardan.system import check
 from cardan.system.formulas import Formula, plain
 from cardan.system.layout import ABOUT_Z, CROSSED, STILL
@@ -27,7 +28,7 @@ def _locations(a: Frame, b: Frame) -> tuple[Location, ...]:
 
 
 @joint_kind(distance=apart)
-def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool = False) -> list[Relation]:
+def distance(a: Point | Frame, b: Point | Frame, length: Length, *, squared: bool = False) -> list[Relation]:
     """Two points at a distance [m]: 1 equation; ``squared`` takes the paper's form d·d − L² instead of |d| − L.
 
     At a distance of 0 the points coincide: 3 equations.  The length may be a function of time.
@@ -45,7 +46,7 @@ def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool =
 
 
 @joint_kind(angle=between)
-def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Relation]:
+def angle(a: Frame, b: Frame, angle: Angle, *, cosine: bool = False) -> list[Relation]:
     """The z axes at an angle [rad] from 0 to π: 1 equation; ``cosine`` takes the paper's form z_a·z_b − cos α.
 
     At 0 the axes are parallel, at π they are opposed: 2 equations each.  A formula, or a function of time, must stay
@@ -98,7 +99,7 @@ def point_in_plane(a: Point | Frame, b: Frame) -> list[Relation]:
 
 
 @joint_kind(displacement=swapped(along_z))
-def line_distance(a: Point | Frame, b: Frame, distance: Any) -> list[Relation]:
+def line_distance(a: Point | Frame, b: Frame, distance: Length) -> list[Relation]:
     """A point of body a at a distance [m] from the z axis of a frame of body b: 1 equation; 2 if the distance is 0.
 
     Coordinate: displacement of a along the axis.
@@ -116,7 +117,7 @@ def line_distance(a: Point | Frame, b: Frame, distance: Any) -> list[Relation]:
 
 
 @joint_kind(x=swapped(along_x), y=swapped(along_y))
-def plane_distance(a: Point | Frame, b: Frame, distance: Any) -> list[Relation]:
+def plane_distance(a: Point | Frame, b: Frame, distance: Length) -> list[Relation]:
     """A point of body a at a distance [m] from the xy plane of a frame of body b, positive towards z: 1 equation.
 
     Coordinates: x, y of a in the frame.

@@ -10,6 +10,7 @@ from cardan.constraints import primitives
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, about_z, along_x, along_y, along_z, between, cross_about_z, swapped
 from cardan.joints.registry import joint_kind
+from cardan.quantities import Length
 from cardan.system import check
 from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
 from cardan.system.parts import Frame, Point
@@ -108,14 +109,16 @@ def planar(a: Frame, b: Frame) -> list[Relation]:
     return [Relation(primitives.dot_2, (a.axis("z"), a.feature(), b.feature()), (0.0,)), axes_aligned(a, b)]
 
 
-def _thread(pitch: Any, offset: Any = 0.0) -> tuple[Any, Any]:
+def _thread(pitch: Length, offset: Length = 0.0) -> tuple[Any, Any]:
     """Pitch [m/rad] and offset [m] of a thread, checked."""
     lead = check.nonzero_quantity(pitch, "the pitch", " m", " (for a nut that only rotates use a revolute joint)")
     return lead / (2.0 * math.pi), check.quantity(offset, "the offset")
 
 
 @joint_kind(motion=Motion(0, ABOUT_Z), thread=_thread, angle=about_z, displacement=along_z)
-def screw(a: Frame, b: Frame, pitch: Any, *, offset: Any = 0.0, own: Mapping[str, Coordinate] = _OWN) -> list[Relation]:
+def screw(
+    a: Frame, b: Frame, pitch: Length, *, offset: Length = 0.0, own: Mapping[str, Coordinate] = _OWN
+) -> list[Relation]:
     """A nut b on a thread a: 5 equations, displacement = pitch·angle/2π + offset.  Coordinates: angle, displacement.
 
     pitch [m per turn]: positive for a right-hand thread.  offset [m]: displacement at angle zero.

@@ -10,7 +10,7 @@ from cardan.constraints.registry import KINDS, Argument, Primitive
 from cardan.constraints.signal import GivenRate
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate
-from cardan.joints.registry import REGISTRY, JointKind
+from cardan.joints.registry import Role, method_kind
 from cardan.system import check
 from cardan.system.formulas import Formula
 from cardan.system.layout import BY_USER
@@ -120,19 +120,11 @@ def _feature(argument: Argument, value: Any) -> Feature:
     return feature
 
 
-def _build(*_: Any) -> list[Relation]:
-    raise AssertionError("Mechanism builds this")
-
-
-def _kind(name: str) -> JointKind[Any]:
-    made: JointKind[Any] = JointKind(name, _build, {}, (), (), False)
-    REGISTRY[name] = made
-    return made
-
-
-constrain = _kind("constrain")
-contact, path = map(_kind, ("contact", "path"))
-point_on_curve, point_on_surface = map(_kind, ("point_on_curve", "point_on_surface"))
+constrain = method_kind("constrain", Role.JOINT)
+contact = method_kind("contact", Role.CONTACT, ("face", "face"), parts=("roll",))
+point_on_curve = method_kind("point_on_curve", Role.JOINT, ("point", "face"))
+point_on_surface = method_kind("point_on_surface", Role.JOINT, ("point", "face"))
+path = method_kind("path", Role.JOINT, ("frame", "face"))
 
 
 def checked(primitive: Any, what: str, of_rates: bool = False) -> Primitive:

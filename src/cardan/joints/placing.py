@@ -24,16 +24,12 @@ TEXT = """
 
 def takes_place(kind: JointKind[Any]) -> bool:
     """Whether joints of that kind can be placed: between two frames or points that can coincide."""
-    return _is_between_places(kind) and "distance" not in kind.coordinates
-
-
-def _is_between_places(kind: JointKind[Any]) -> bool:
-    return len(kind.takes) == 2 and set(kind.takes) <= {"frame", "point"}
+    return kind.is_between_places and "distance" not in kind.coordinates
 
 
 def is_placed(kind: JointKind[Any], ends: tuple[Any, ...], given: dict[str, Any]) -> bool:
     """Whether a joint between frames or points was given bodies, or a place in the drawing."""
-    if not _is_between_places(kind):
+    if not kind.is_between_places:
         return False
     if given and any([word in given for word in WORDS]):
         return True

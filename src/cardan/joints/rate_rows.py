@@ -13,25 +13,9 @@ from cardan.constraints.functions import angular_velocity, cross, dot, rate
 from cardan.constraints.registry import Primitive
 from cardan.constraints.user import rate_primitive
 from cardan.errors import ModelError
-from cardan.joints.registry import JointKind
+from cardan.joints.registry import Role, method_kind
 from cardan.system.parts import Body, Feature, Frame
 from cardan.system.relations import Relation
-
-REGISTRY: dict[str, JointKind[Any]] = {}
-
-
-def find_rate_kind(name: str) -> JointKind[Any]:
-    """The registered kind of rate rows of that name."""
-    return REGISTRY[name]
-
-
-class RateKind(JointKind[Any]):
-    """A kind of rate rows."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        return find_rate_kind, (self.name,)
 
 
 @cache
@@ -66,11 +50,6 @@ def knife_edge_relation(frame: Frame, relative_to: Body | None) -> Relation:
     return Relation(relative_blade(), (*features, other.feature(), other.orientation()))
 
 
-def _build(*_: Any) -> list[Relation]:
-    raise AssertionError("Mechanism builds this")
-
-
-knife_edge = RateKind("knife_edge", _build, {}, (), (), False)
-constrain_rates = RateKind("constrain_rates", _build, {}, (), (), False)
-rolling = RateKind("rolling", _build, {}, (), (), False)
-REGISTRY |= {kind.name: kind for kind in (knife_edge, constrain_rates, rolling)}
+knife_edge = method_kind("knife_edge", Role.RATE, ("frame",))
+constrain_rates = method_kind("constrain_rates", Role.RATE)
+rolling = method_kind("rolling", Role.RATE, implied=True)  # of a contact

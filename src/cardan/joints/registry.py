@@ -1,7 +1,7 @@
 """What a joint is: a bundle of primitives between two frames or points, with the coordinates it leaves free.
 
-A new joint is one function with ``@joint_kind``, which also declares its coordinates and the motion it allows.  The
-registry-wide tests then cover it; one line in ``Mechanism`` makes it a method.
+A new joint is one function with ``@joint_kind``, which also declares its coordinates and the motion it allows.
+Annotations say what its options measure (:mod:`cardan.quantities`).  Methods, files and drawings follow from it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Generic, ParamSpec
 
 import numpy as np
@@ -25,6 +26,17 @@ from cardan.system.relations import Edge, Motion, Place, Relation
 from cardan.system.state import FloatArray, State
 
 P = ParamSpec("P")
+
+
+class Role(Enum):
+    """What a constraint is for."""
+
+    JOINT = "joint"  # between features of bodies
+    COUPLING = "coupling"  # between two coordinates
+    DRIVER = "driver"  # a coordinate as a function of time
+    LIMIT = "limit"  # bounds of a coordinate
+    CONTACT = "contact"  # two faces that touch
+    RATE = "rate"  # of velocities alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +56,40 @@ class Relative:
 class JointKind(Generic[P]):
     """One kind of joint, or of constraint between coordinates: how it is built, and which coordinates it leaves free.
 
-    ``takes``: what its first arguments are: "frame", "point" (or a frame), or a kind of coordinate ("" for any).
+    ``takes``: what its first arguments are: "frame", "point" (or a frame), "face", or a kind of coordinate, "" for any;
+    none if it is made of a primitive.
     ``own``: whether the builder takes an argument ``own``: the joint's coordinates by name, or the name of a constraint
     between coordinates.
     ``motion``: what it leaves free between frames a and b, so that it can be part of a spanning tree; None: it cannot.
     ``thread``: from the options to pitch [m/rad] and offset [m], where its "angle" carries b along z_a.
+    ``parts``: of items that may be made and removed with it, the last words of their names; ``implied``: it is such.
     """
 
     name: str
+    role: Role
     build: Callable[P, Sequence[Relation]]
     coordinates: Mapping[str, Rule]
     takes: tuple[str, ...]
-    options: tuple[str, ...]  # names of the arguments behind the first ones
-    own: bool
     motion: Motion | None = None
     thread: Callable[..., tuple[float, float]] | None = None
+    parts: tuple[str, ...] = ()
+    implied: bool = False
     ends: tuple[str, ...] = field(init=False, repr=False, compare=False)  # names of the first arguments
+    options: tuple[str, ...] = field(init=False, repr=False, compare=False)  # names of the others
+    own: bool = field(init=False, repr=False, compare=False)
     label: str = field(init=False, repr=False, compare=False)  # in messages: "a revolute joint"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ends", tuple(inspect.signature(self.build).parameters)[: len(self.takes)])
+        names = tuple(inspect.signature(self.build).parameters)
+        object.__setattr__(self, "ends", names[: len(self.takes)])
+        object.__setattr__(self, "options", tuple([name for name in names[len(self.takes) :] if name != "own"]))
+        object.__setattr__(self, "own", "own" in names)
         object.__setattr__(self, "label", f"{check.with_article(self.name)} joint")
+
+    @property
+    def is_between_places(self) -> bool:
+        """Whether it is a joint between two frames or points."""
+        return self.role is Role.JOINT and len(self.takes) == 2 and {*self.takes} <= {"frame", "point"}
 
     def edge(
         self,
@@ -99,6 +124,11 @@ def find_kind(name: str) -> JointKind[Any]:
     return REGISTRY[name]
 
 
+def _registered(kind: JointKind[P]) -> JointKind[P]:
+    REGISTRY[kind.name] = kind
+    return kind
+
+
 def joint_kind(
     *, motion: Motion | None = None, thread: Callable[..., tuple[float, float]] | None = None, **coordinates: Rule
 ) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
@@ -109,29 +139,33 @@ def joint_kind(
     """
 
     def register(build: Callable[P, Sequence[Relation]]) -> JointKind[P]:
-        a, b, *options = inspect.signature(build).parameters.values()
-        takes = tuple("point" if "Point" in str(end.annotation) else "frame" for end in (a, b))
-        names = tuple(o.name for o in options if o.name != "own")
-        own = len(names) < len(options)
-        declared = (coordinates, takes, names, own, motion, thread)
-        kind = REGISTRY[build.__name__] = JointKind(build.__name__, build, *declared)
-        return kind
+        ends = list(inspect.signature(build).parameters.values())[:2]
+        takes = tuple("point" if "Point" in str(end.annotation) else "frame" for end in ends)
+        return _registered(JointKind(build.__name__, Role.JOINT, build, coordinates, takes, motion, thread))
 
     return register
 
 
-def coupling_kind(*takes: str) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
+def coupling_kind(
+    *takes: str, role: Role = Role.COUPLING, parts: tuple[str, ...] = ()
+) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
     """Register a function that builds the primitives of a constraint between coordinates, of these kinds ("": any)."""
 
     def register(build: Callable[P, Sequence[Relation]]) -> JointKind[P]:
-        names = tuple(inspect.signature(build).parameters)[len(takes) :]
-        options = tuple(name for name in names if name != "own")
-        kind = REGISTRY[build.__name__] = JointKind(
-            build.__name__, build, {}, takes, options, len(options) < len(names)
-        )
-        return kind
+        return _registered(JointKind(build.__name__, role, build, {}, takes, parts=parts))
 
     return register
+
+
+def method_kind(
+    name: str, role: Role, takes: tuple[str, ...] = (), *, parts: tuple[str, ...] = (), implied: bool = False
+) -> JointKind[Any]:
+    """Register a kind that a method of ``Mechanism`` builds."""
+
+    def build() -> list[Relation]:
+        raise AssertionError("Mechanism builds this")
+
+    return _registered(JointKind(name, role, build, {}, takes, parts=parts, implied=implied))
 
 
 @read_only("remove it, m.remove({name!r}), and add it again")

@@ -43,6 +43,7 @@ try:  # private, needed only for the cache
 except ImportError:
     CompileResultCacheImpl = FunctionCache = IndexDataCacheFile = object  # then :func:`cache_of` logs a warning
 
+
 @functools.cache
 def load_compiler() -> None:
     """Load the part of Numba that asks at its import whether SciPy has BLAS, without importing SciPy for this.
@@ -104,7 +105,7 @@ class Sources:
             tree = ast.parse(path.read_bytes())
             imports = sorted({name for node in ast.walk(tree) for name in self._imported(node)} - {module})
             for node in ast.walk(tree):
-                body = getattr(node, "body", None)
+                body: Any = getattr(node, "body", None)
                 is_text = isinstance(body, list) and body and isinstance(body[0], ast.Expr)
                 if is_text and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
                     body[0].value.value = ""
@@ -325,5 +326,3 @@ def is_cached(kernel: Any) -> bool:
         return CACHE_DIRECTORY is not None and isinstance(cache, _Cache) and cache.has_entries()
     except AttributeError:
         return False
-
-

@@ -227,5 +227,3 @@ else:
             return builder.gep(arguments[0], [skipped])
 
         return record(record, types.int64), generate
-
-

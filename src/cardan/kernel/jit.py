@@ -287,5 +287,3 @@ def primitive_address(function: Callable[..., int], cached: bool) -> int:
         python_primitives.append(function)
         return FIRST_ADDRESS + len(python_primitives) - 1
     return _address(function, PRIMITIVE_SIGNATURE, _OPTIONS if cached else {**_OPTIONS, "_nrt": True}, cached)
-
-

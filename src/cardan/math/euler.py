@@ -285,7 +285,8 @@ def retract(p: ArrayLike, dtheta: ArrayLike) -> Array:
 def right_jacobian(phi: ArrayLike) -> Array:
     """Jr with exp(φ + δ) = exp(φ) ⊗ exp(Jr δ) + O(δ²), ω' = Jr φ̇; φ [rad], (..., 3) → (..., 3, 3). [Sola2017].
 
-    Jr = I − (1 − cos θ)/θ² φ̃ + (θ − sin θ)/θ³ φ̃², θ = |φ|; singular at θ = 2π, 4π, ….
+    Jr = I − (1 − cos θ)/θ² φ̃ + (θ − sin θ)/θ³ φ̃², θ = |φ|; singular at θ = 2π, 4π, ….  With φ̃² = φ φᵀ − θ² I nothing
+    cancels: the factor of I is sin θ/θ.
     """
     phi = _rows(phi, 3, "phi")
     theta = _length(phi)
@@ -294,8 +295,8 @@ def right_jacobian(phi: ArrayLike) -> Array:
     linear = 2 * _half_sine_quotient(theta) ** 2  # (1 − cos θ)/θ² without its cancellation
     square = _horner(_THETA_MINUS_SIN, np.where(series, theta, 0.0) ** 2)
     square = np.where(series, square, (safe - np.sin(safe)) / safe**3)
-    skew = tilde(phi)
-    return np.eye(3) - linear[..., None, None] * skew + square[..., None, None] * (skew @ skew)
+    unit = np.where(series, 1.0 - square * theta**2, np.sin(safe) / safe)
+    return _with_dyad(unit, -linear, square, phi)
 
 
 def right_jacobian_inverse(phi: ArrayLike) -> Array:
@@ -309,8 +310,14 @@ def right_jacobian_inverse(phi: ArrayLike) -> Array:
     half = np.where(series, 1.0, theta) / 2
     square = _horner(_ONE_MINUS_COT, np.where(series, theta, 0.0) ** 2)
     square = np.where(series, square, (1 - half / np.tan(half)) / (2 * half) ** 2)
-    skew = tilde(phi)
-    return np.eye(3) + 0.5 * skew + square[..., None, None] * (skew @ skew)
+    unit = np.where(series, 1.0 - square * theta**2, half / np.tan(half))
+    return _with_dyad(unit, np.full_like(unit, 0.5), square, phi)
+
+
+def _with_dyad(unit: Array, linear: Array, square: Array, phi: Array) -> Array:
+    """unit I + linear φ̃ + square φ φᵀ."""
+    dyad = phi[..., :, None] * phi[..., None, :]
+    return unit[..., None, None] * np.eye(3) + linear[..., None, None] * tilde(phi) + square[..., None, None] * dyad
 
 
 # --- Conversions --------------------------------------------------------------------------------------------------

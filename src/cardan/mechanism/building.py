@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, ParamSpec, Protocol, overload
+from typing import Any, TypeVar
 
 from cardan import joints
 from cardan.constraints.registry import Primitive
@@ -14,65 +13,62 @@ from cardan.constraints.spline import Spline, as_function
 from cardan.dynamics import loads
 from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
-from cardan.joints import Coordinate, Joint, JointKind, own, placing
+from cardan.joints import Coordinate, Joint, JointKind, Role, own, placing
 from cardan.joints.coordinates import make_counted_angle
 from cardan.joints.rate_rows import knife_edge_relation
 from cardan.mechanism.drawing import Drawing
+from cardan.mechanism.methods import Methods
 from cardan.system import check
 from cardan.system.formulas import Formula, Parameter
 from cardan.system.parts import GROUND, Body, CountedAngle, Frame, Point
 from cardan.system.relations import Relation
 
-P = ParamSpec("P")
+T = TypeVar("T")
+OF_ONE = (Role.DRIVER, Role.LIMIT)  # roles of constraints of one coordinate, which may be chosen by of=
 
 
-class _Adds(Protocol[P]):
-    """A method that adds a joint, between two frames or points, or between two bodies at a place in the drawing."""
-
-    @overload
-    def __call__(self, name: str, /, *args: P.args, **options: P.kwargs) -> Joint: ...
-    @overload
-    def __call__(
-        self, name: str, a: Body, b: Body, /, *options: Any, at: Any = ..., axis: Any = ..., x: Any = ..., **named: Any
-    ) -> Joint: ...
-
-
-def _adds(kind: JointKind[P]) -> _Adds[P]:
+def _adds(kind: JointKind[Any]) -> Callable[..., Joint]:
     """A method that adds a joint of that kind: ``m.kind(name, a, b, …)``."""
+    given = inspect.signature(kind.build).parameters.values() if kind.role in OF_ONE else ()
+    defaults = {p.name: p.default for p in given if p.default is not p.empty}  # a limit has both bounds
 
-    def method(self: Building, name: str, /, *args: Any, **options: Any) -> Joint:
-        return self._add(kind, name, args, options)
+    def method(self: Building, name: str, *args: Any, **options: Any) -> Joint:
+        return self._add(kind, name, args, {**defaults, **options})
 
-    _describe(method, kind, Joint)
-    made: Any = method
-    return made  # type: ignore[no-any-return]
+    return _described(method, kind)
 
 
-def _exerts(kind: LoadKind[P]) -> Callable[Concatenate[Building, str, P], Load]:
+def _exerts(kind: LoadKind[Any]) -> Callable[..., Load]:
     """A method that adds a load of that kind: ``m.kind(name, …)``."""
 
-    def method(self: Building, name: str, /, *args: P.args, **options: P.kwargs) -> Load:
+    def method(self: Building, name: str, /, *args: Any, **options: Any) -> Load:
         return self._add_load(kind, name, args, options)
 
-    _describe(method, kind, Load)
-    return method
+    return _described(method, kind)
 
 
-def _describe(method: Any, kind: JointKind[Any] | LoadKind[Any], result: type) -> None:
-    """Give a method the name, the text and the arguments of a kind."""
+def _described(method: Callable[..., T], kind: JointKind[Any] | LoadKind[Any]) -> Callable[..., T]:
+    """The method with the name, the text and the arguments of a kind."""
     method.__name__ = kind.name
     method.__qualname__ = f"Mechanism.{kind.name}"
     method.__doc__ = kind.build.__doc__
     built = inspect.signature(kind.build)
-    first = [inspect.Parameter(word, inspect.Parameter.POSITIONAL_ONLY) for word in ("self", "name")]
+    of_one = isinstance(kind, JointKind) and kind.role in OF_ONE
+    sort = inspect.Parameter.POSITIONAL_OR_KEYWORD if of_one else inspect.Parameter.POSITIONAL_ONLY
+    first = [inspect.Parameter(word, sort) for word in ("self", "name")]
     options = [p for p in built.parameters.values() if p.name != "own"]
+    if of_one:
+        options.append(inspect.Parameter("of", inspect.Parameter.KEYWORD_ONLY, default=None))
     if isinstance(kind, JointKind) and placing.takes_place(kind):
         method.__doc__ = f"{method.__doc__}{placing.TEXT}"
         options += [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None) for word in placing.WORDS]
-    method.__signature__ = inspect.Signature([*first, *options], return_annotation=result)
+    result = Joint if isinstance(kind, JointKind) else Load
+    signature = inspect.Signature([*first, *options], return_annotation=result)
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    return method
 
 
-class Building(Drawing):
+class Building(Drawing, Methods):
     """Adds and removes bodies, joints, rate rows and loads."""
 
     def body(
@@ -120,65 +116,6 @@ class Building(Drawing):
         if not hasattr(item, "add_to"):
             raise ModelError(f"add was given {item!r:.80}; it must be a part or an assembly, from cd.load_step(path)")
         return item.add_to(self, name, density, **options)
-
-    fixed = _adds(joints.fixed)
-    revolute = _adds(joints.revolute)
-    prismatic = _adds(joints.prismatic)
-    cylindrical = _adds(joints.cylindrical)
-    spherical = _adds(joints.spherical)
-    universal = _adds(joints.universal)
-    planar = _adds(joints.planar)
-    distance = _adds(joints.distance)
-    angle = _adds(joints.angle)
-    parallel = _adds(joints.parallel)
-    perpendicular = _adds(joints.perpendicular)
-    point_on_line = _adds(joints.point_on_line)
-    point_in_plane = _adds(joints.point_in_plane)
-    screw = _adds(joints.screw)
-    constant_velocity = _adds(joints.constant_velocity)
-    orientation = _adds(joints.orientation)
-    line_distance = _adds(joints.line_distance)
-    plane_distance = _adds(joints.plane_distance)
-
-    gear = _adds(joints.gear)
-    rack = _adds(joints.rack)
-    belt = _adds(joints.belt)
-    couple = _adds(joints.couple)
-
-    spring = _exerts(loads.spring)
-    friction = _exerts(loads.friction)
-    actuator = _exerts(loads.actuator)
-    force = _exerts(loads.force)
-    torque = _exerts(loads.torque)
-    bushing = _exerts(loads.bushing)
-
-    def drive(
-        self,
-        name: str,
-        coordinate: Joint | Coordinate,
-        function: Callable[[Any], Any] | float,
-        *,
-        of: str | None = None,
-    ) -> Joint:
-        """Make a coordinate follow a function of time [s]: ``m.drive("motor", hinge, lambda t: 2 * cd.pi * t)``.
-
-        coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
-        function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a constant number.
-        """
-        return self._add(joints.drive, name, (self._chosen(f"drive {name!r}", coordinate, of), function), {})
-
-    def limit(
-        self,
-        name: str,
-        coordinate: Joint | Coordinate,
-        *,
-        lower: float = -math.inf,
-        upper: float = math.inf,
-        of: str | None = None,
-    ) -> Joint:
-        """Keep a coordinate within bounds, in metres or radians; either bound may be omitted."""
-        chosen = self._chosen(f"limit {name!r}", coordinate, of)
-        return self._add(joints.limit, name, (chosen,), {"lower": lower, "upper": upper})
 
     def constrain(self, name: str, primitive: Primitive, /, **given: Any) -> Joint:
         """Add a constraint of your own: a primitive made by :func:`cardan.primitive`, with its features and parameters.
@@ -318,7 +255,7 @@ class Building(Drawing):
             values = _recorded_values((*zip(kind.options, rest, strict=False), *named.items()), relations[0])
         edge = kind.edge(ends, relations, angles, rest, named)
         made = Joint(name, kind, ends, values, relations, angles, edge)
-        spline = dict(values).get("function") if kind is joints.couple else None
+        spline = dict(values).get("function") if "range" in kind.parts else None
         if isinstance(spline, Spline) and not spline.is_periodic:
             lower, upper = spline.range
             self._add(joints.limit, f"{name}.range", ends[:1], {"lower": lower, "upper": upper})
@@ -339,7 +276,8 @@ class Building(Drawing):
             if takes in ("frame", "point"):
                 self._check_end(what, takes, ends[k])
             else:
-                ends[k] = self._coordinate(ends[k], takes)
+                chosen = self._chosen(what, ends[k], named.pop("of", None)) if kind.role in OF_ONE else None
+                ends[k] = self._coordinate(ends[k], takes) if chosen is None else chosen
                 self._check_place(what, ends[k])
         if count == 2 and isinstance(ends[0], Frame | Point) and ends[0].body is ends[1].body:
             body = ends[0].body.name
@@ -436,10 +374,10 @@ class Building(Drawing):
         others: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
         if isinstance(mine, Joint):
             users = [item.name for item in others if key in item.joints]
-            self._joints.pop(f"{key}.range" if not users and mine.kind.name == "couple" else "", None)
-            if not users and mine.kind.name == "contact":
-                self._rate_rows.pop(f"{key}.roll", None)
-            if mine.kind.name == "rolling":
+            for items, part in ((self._joints, "range"), (self._rate_rows, "roll")):
+                if not users and part in mine.kind.parts:
+                    items.pop(f"{key}.{part}", None)
+            if mine.kind.implied:
                 raise ModelError(f"{key!r} is the rolling of contact {key.removesuffix('.roll')!r}; remove the contact")
             text = f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
         elif isinstance(mine, Parameter):
@@ -486,6 +424,13 @@ class Building(Drawing):
         elif name in self._joints:
             self.remove(name)
         self._touch()
+
+
+for _kind in joints.REGISTRY.values():
+    if _kind.is_between_places or _kind.role in (Role.COUPLING, *OF_ONE):
+        setattr(Building, _kind.name, _adds(_kind))
+for _load in loads.REGISTRY.values():
+    setattr(Building, _load.name, _exerts(_load))
 
 
 def _recorded_values(parameters: Iterable[tuple[str, Any]], relation: Relation) -> tuple[tuple[str, Any], ...]:

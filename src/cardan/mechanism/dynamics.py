@@ -74,7 +74,7 @@ class Dynamics(Touching):
     def _pack_equations(self, found: Masses, gravity: Triple, loads: list[Load], follow: bool = True) -> Equations:
         """The equations of motion with these masses, gravity and loads."""
         bodies = list(self._bodies.values())
-        limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
+        limits = [joint for joint in self._joints.values() if joint.kind.role is joints.Role.LIMIT]
         stops = [
             _equations.Stop(joint.name, *joint.relations[0].parameters, is_turn=joint.ends[0].is_turn)
             for joint in limits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from cardan.errors import ModelError
 from cardan.joints import Joint, JointKind
 from cardan.lazy import LazyModule
 from cardan.mechanism.building import Building
+from cardan.quantities import InSI, Quantity
 from cardan.system import check
 from cardan.system.formulas import Formula
 from cardan.system.parts import Frame, Point
@@ -33,7 +34,7 @@ class Touching(Building):
         *,
         mode: Literal["slide", "roll", "roll_without_spin"] = "slide",
         side: Literal["outside", "inside", "crossing"] = "outside",
-        start: tuple[Any, Any] | None = None,
+        start: Annotated[tuple[Any, Any] | None, Quantity("")] = None,
         unilateral: bool = False,
         jacobian: Literal["exact", "differences"] = "exact",
         query: Any = None,
@@ -79,7 +80,9 @@ class Touching(Building):
             options += (("start", pair.in_order(pair.start)),)
         return self._add_contact(joints.contact, name, pair, (face_a.frame, face_b.frame), mode, options)
 
-    def wheel(self, name: str, frame: Frame, radius: float, face: Attachment | None = None) -> Joint:
+    def wheel(
+        self, name: str, frame: Frame, radius: Annotated[float, Quantity("length")], face: Attachment | None = None
+    ) -> Joint:
         """A thin disc that rolls without slipping: its centre is the origin of the frame, its axle the z axis.
 
         radius [m].  face: the surface on which it rolls; without it, the xy plane of the ground.  A short form of
@@ -115,7 +118,7 @@ class Touching(Building):
         face: Attachment,
         *,
         follow: Literal["frenet", "least_turning"] = "least_turning",
-        up: Any = (0.0, 0.0, 1.0),
+        up: InSI = (0.0, 0.0, 1.0),
     ) -> Joint:
         """A frame that follows a curve of another body: one freedom, along the curve.  ``face = body.attach(curve)``.
 

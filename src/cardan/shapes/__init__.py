@@ -1,27 +1,13 @@
 """Shapes for ``body.attach``: solids with exact mass properties, and meshes.  Lengths in metres.
 
 Every shape is in its own axes; ``body.attach(shape, frame=…)`` places it.  Shapes are immutable and compare by value.
+Each function that makes one is an attribute of this package; the stub has their types.
 """
 
-from cardan.shapes.makers import box, cylinder, extrusion, gear, link, plate, revolution, sphere, tube
-from cardan.shapes.mesh import Mesh, mesh
-from cardan.shapes.shape import Properties, Shape, Triangles
-from cardan.shapes.threads import thread
+from cardan.shapes import gears, solids, threads  # noqa: F401  (they register their shapes)
+from cardan.shapes.mesh import Mesh
+from cardan.shapes.shape import MAKERS, Properties, Shape, Triangles
 
-__all__ = [
-    "Mesh",
-    "Properties",
-    "Shape",
-    "Triangles",
-    "box",
-    "cylinder",
-    "extrusion",
-    "gear",
-    "link",
-    "mesh",
-    "plate",
-    "revolution",
-    "sphere",
-    "thread",
-    "tube",
-]
+globals().update(MAKERS)
+__all__ = ["Mesh", "Properties", "Shape", "Triangles"]
+__all__ += [name for name in MAKERS if name not in __all__]

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from cardan.errors import ModelError
+from cardan.quantities import InSI, Length
 from cardan.shapes.region import Involute, Line, Loop, Piece, Region, arcs, circle, loop_points
-from cardan.shapes.shape import SEGMENTS, FloatArray, Properties, Shape, Triangles
+from cardan.shapes.shape import SEGMENTS, FloatArray, Properties, Shape, Triangles, in_files, maker
 from cardan.shapes.solids import Extrusion, extruded
+from cardan.system import check
 
 PRESSURE_ANGLE = math.radians(20.0)
 ADDENDUM, DEDENDUM = 1.0, 1.25  # of the basic rack, in modules
 BACKLASH = 0.04  # modules: each flank is set back by this much along the pitch circle, so that drawn gears have play
 FILLET = 0.03  # of the pitch: a tooth is wider by this at its root, if that is below the base circle
+FEWEST_TEETH = 5
 THINNEST = 0.1  # modules: width of a tooth at its tip, at least
 
 
@@ -27,6 +32,7 @@ def inv(angle: float) -> float:
     return math.tan(angle) - angle
 
 
+@in_files
 @dataclass(frozen=True, slots=True)
 class Gear(Shape):
     """An involute gear about z, centred on the plane z = 0; ``taper``: scale of its upper face (bevel gears).
@@ -98,6 +104,43 @@ class Gear(Shape):
         after = np.roll(inner, -1)
         faces = np.concatenate([np.column_stack([a, b, after]), np.column_stack([a, after, inner])])
         return extruded(loops, faces, self.width, self.taper)
+
+    @classmethod
+    def _of_file(
+        cls, module: Length, teeth: int, width: Length, rim: Length = 0.0, internal: bool = False, taper: InSI = 1.0
+    ) -> Gear:
+        return gear(module, teeth, width, internal=internal, taper=taper, **{"outer" if internal else "bore": rim})
+
+
+@maker
+def gear(
+    module: Any, teeth: Any, width: Any, *, bore: Any = 0.0, internal: bool = False, outer: Any = None, taper: Any = 1.0
+) -> Gear:
+    """An involute spur gear about z: pitch radius module·teeth/2 [m], pressure angle 20°, a tooth on the x axis.
+
+    width [m]: along z, centred on z = 0.  bore [m]: radius of its hole.  internal: a ring with teeth inside, of radius
+    ``outer`` [m]; 3 modules beyond the pitch radius where it is not given.  taper: scale of the upper face, for bevel
+    gears.
+    """
+    m, z = check.positive(module, "the module of a gear"), check.count(teeth, "the teeth of a gear", FEWEST_TEETH)
+    w, k = check.positive(width, "the width of a gear"), check.positive(taper, "the taper of a gear")
+    r = 0.5 * m * z
+    if check.flag(internal, "internal"):
+        if bore:
+            raise ModelError(f"an internal gear was given bore={bore!r}; its outside is outer=")
+        rim = r + 3.0 * m if outer is None else check.positive(outer, "the outer radius of an internal gear")
+        if rim <= r + DEDENDUM * m:
+            least = r + DEDENDUM * m
+            raise ModelError(
+                f"the outer radius of an internal gear is {rim} m; it must be above {least:.6g} m, its root"
+            )
+        return Gear(m, z, w, rim, True, k)
+    if outer is not None:
+        raise ModelError(f"a gear was given outer={outer!r}; only internal gears have it")
+    rim = check.positive(bore, "the bore of a gear", zero=True)
+    if rim >= max(r - DEDENDUM * m, 0.2 * r):
+        raise ModelError(f"the bore of a gear has radius {rim} m; it must be below {r - DEDENDUM * m:.6g} m, its root")
+    return Gear(m, z, w, rim, False, k)
 
 
 def _polar(radius: float, angle: float) -> tuple[float, float]:

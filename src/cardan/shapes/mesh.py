@@ -10,12 +10,16 @@ import numpy as np
 from cardan.errors import ModelError
 from cardan.shapes.shape import (
     SEGMENTS,
+    Corners,
     FloatArray,
     IndexArray,
+    Points,
     Properties,
     Shape,
     Triangles,
+    in_files,
     is_closed,
+    maker,
     solid_properties,
 )
 from cardan.system import check
@@ -23,6 +27,7 @@ from cardan.system import check
 SUFFIXES = (".stl", ".obj", ".ply", ".glb")
 
 
+@in_files
 class Mesh(Shape):
     """Triangles: vertices [m], shape (n, 3); faces, shape (m, 3), counter-clockwise from outside.
 
@@ -69,6 +74,10 @@ class Mesh(Shape):
     def triangles(self, segments: int = SEGMENTS) -> Triangles:
         return Triangles(self._vertices, self._faces)
 
+    @classmethod
+    def _of_file(cls, vertices: Points, faces: Corners) -> Mesh:
+        return mesh(vertices, faces)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):
             return NotImplemented
@@ -84,6 +93,7 @@ class Mesh(Shape):
         return f"<Mesh {self.name}: {len(self._vertices)} vertices, {len(self._faces)} faces>"
 
 
+@maker
 def mesh(source: Any, faces: Any = None, *, scale: float = 1.0) -> Mesh:
     """A solid from triangles: ``mesh("part.stl", scale=0.001)``, or ``mesh(vertices, faces)`` with arrays.
 

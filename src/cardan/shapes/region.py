@@ -11,18 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.shapes.shape import FloatArray, IndexArray
+from cardan.shapes.shape import SEGMENTS, FloatArray, IndexArray
 
 Pair: TypeAlias = tuple[float, float]
 
 NODES = 20  # of the quadrature along one piece
 WIDEST = math.pi / 2  # rad: widest arc of one piece; 20 nodes then leave errors below rounding
 FLANK = 4  # segments of an involute
+LOOSE = 1e-5  # of the size of an outline: gaps between pieces whose numbers have six digits
+ROUNDED = 1e-12  # of the size of a profile: ρ at the end of an arc on the axis
 PAIRS = 100_000  # of edges that are tested for crossings at once
 
 
@@ -316,3 +318,63 @@ def _cut_ears(p: FloatArray, ring: list[int]) -> IndexArray:
         left = np.delete(left, at % n)
         at = at % n  # next to the ear, so that fans stay short
     return np.array([*faces, tuple(left)], dtype=np.int64)
+
+
+def checked_region(region: Region, what: str) -> Region:
+    """The region; ModelError if a loop is not closed or crosses itself or another, or if a hole is not inside."""
+    loops = (region.outer, *region.holes)
+    for loop in loops:
+        check_closed(loop, f"the outline of {what}")
+    rows = [loop_points(loop, SEGMENTS) for loop in loops]
+    _check_simple(rows, f"the outline of {what}")
+    for k, hole in enumerate(rows[1:], 1):
+        around = _loops_around(rows, hole[0])
+        around[k] = False
+        if not around[0] or around[1:].any():
+            raise ModelError(f"a hole of {what} at {hole.mean(axis=0).tolist()} is not inside it; move it inside")
+    return region
+
+
+def checked_profile(loop: Loop, what: str) -> Loop:
+    """The profile of a revolution; ModelError if it is not closed, crosses itself, or has ρ < 0."""
+    check_closed(loop, what)
+    rows = loop_points(loop, SEGMENTS)
+    least = float(rows[:, 0].min())
+    if least < -ROUNDED * float(np.abs(rows).max()):
+        raise ModelError(f"{what} has ρ = {least} m; ρ must be zero or more")
+    _check_simple([rows], what)
+    return loop
+
+
+def check_closed(loop: Loop, what: str) -> None:
+    """ModelError if a piece does not begin where the one before it ends."""
+    ends = np.array([piece.at(np.array([0.0, 1.0]))[0] for piece in loop])
+    gaps = np.abs(ends[:, 0] - np.roll(ends[:, 1], 1, axis=0)).max(axis=1)
+    k = int(gaps.argmax())
+    if not gaps[k] <= LOOSE * float(np.abs(ends).max()):
+        last, first = ends[k - 1, 1].tolist(), ends[k, 0].tolist()
+        raise ModelError(
+            f"{what} is not closed: piece {k + 1} begins at {first} m, and the one before it ends at {last} m; each "
+            "piece must begin where the one before it ends"
+        )
+
+
+def _check_simple(rows: list[Any], what: str) -> None:
+    """ModelError if polygons, shape (points, 2) each, cross or touch, or if the first has no area."""
+    is_flat = min(map(len, rows)) < 3
+    found = None if is_flat else crossing(rows)
+    if found is not None:
+        raise ModelError(f"{what} crosses or touches itself near {found[0].tolist()}; give lines that do not cross")
+    if is_flat or not abs(signed_area(rows[0])) > 0.0:
+        raise ModelError(f"{what} has no area; its points must not lie on one line")
+
+
+def _loops_around(loops: list[Any], p: Any) -> Any:
+    """Whether a point is within each polygon, shape (loops,): a ray from it crosses the boundary an odd number of
+    times."""
+    a, b = np.concatenate(loops), np.concatenate([np.roll(rows, -1, axis=0) for rows in loops])
+    across = (a[:, 1] > p[1]) != (b[:, 1] > p[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = a[:, 0] + (p[1] - a[:, 1]) * (b[:, 0] - a[:, 0]) / (b[:, 1] - a[:, 1])
+    starts = np.cumsum([0, *(len(rows) for rows in loops[:-1])])
+    return np.add.reduceat(across & (x > p[0]), starts) % 2 == 1

@@ -9,6 +9,7 @@ import numpy as np
 
 from cardan.errors import ModelError
 from cardan.shapes.mesh import Mesh
+from cardan.shapes.shape import maker
 from cardan.system import check
 
 MOST_TURNS = 60  # that are drawn; of finer threads only every second, third, … turn is
@@ -16,6 +17,7 @@ AROUND, ALONG = 24, 8  # chords per turn, rows per turn
 DEPTH = 0.5  # of the groove, relative to the pitch, and at most a quarter of the radius
 
 
+@maker
 def thread(radius: Any, pitch: Any, length: Any) -> Mesh:
     """A rod along z with a helical groove, centred on its origin; radius, pitch per turn and length [m].
 

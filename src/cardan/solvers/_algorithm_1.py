@@ -9,7 +9,6 @@ pivot is below TRUNCATION times the largest pivot get no step.  Φ, J and the un
 scale 0 is fixed and has no column in J.
 """
 
-
 from cardan.kernel.jit import evaluator, inner, plain
 from cardan.kernel.memory import as_integers, tail
 from cardan.math._dense import lu_solve, minimum_norm

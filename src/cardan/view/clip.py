@@ -21,7 +21,7 @@ from cardan.analysis.motion import Motion
 from cardan.analysis.simulation import Simulation
 from cardan.constraints.registry import FeatureKind
 from cardan.errors import ModelError
-from cardan.joints import Coordinate, Joint
+from cardan.joints import Coordinate, Joint, Role
 from cardan.math import euler
 from cardan.mechanism import Mechanism
 from cardan.system.formulas import plain
@@ -144,7 +144,7 @@ def _forces(clip: Clip, mechanism: Mechanism, found: Motion | Simulation) -> Non
         clip.text += f"\nno reactions: more than {MOST_BODIES} bodies; use motion.reaction(joint)"
         return
     named = [joint for joint in mechanism.joints.values() if joint.edge is not None and joint.edge.own is None]
-    drivers = [joint for joint in mechanism.joints.values() if joint.kind.name == "drive"]
+    drivers = [joint for joint in mechanism.joints.values() if joint.kind.role is Role.DRIVER]
     try:
         for joint in drivers:
             unit = "N m" if joint.ends[0].unit == "rad" else "N"

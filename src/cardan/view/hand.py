@@ -12,6 +12,7 @@ import numpy as np
 from cardan.coordinates import verdict
 from cardan.errors import ModelError
 from cardan.interact.session import SessionStatus
+from cardan.joints import Role
 from cardan.mechanism import Mechanism
 from cardan.system.state import State
 from cardan.view import touches
@@ -155,7 +156,7 @@ def held(mechanism: Mechanism, state: State, pins: list[int], drives: bool) -> M
     """A copy that a hand can move: without drivers, or with constant ones; pinned parts are fixed where they are."""
     copy = mechanism.copy()
     for name, joint in mechanism.joints.items():
-        if joint.kind.name == "drive":
+        if joint.kind.role is Role.DRIVER:
             coordinate = copy[name].ends[0]
             copy.remove(name)
             if drives:

@@ -1,4 +1,4 @@
-"""What joints and couplings look like: one function per kind.  Lengths are in units of the pin radius r."""
+"""What joints and couplings look like: one function per form.  Lengths are in units of the pin radius r."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cardan.joints import Coordinate, Joint
+from cardan.joints import Coordinate, Joint, Role
 from cardan.shapes import box, cylinder, extrusion, gear, link, revolution, sphere, thread, tube
 from cardan.shapes.region import Region
 from cardan.shapes.shape import FloatArray
 from cardan.shapes.solids import Extrusion
 from cardan.view.palette import RUBBER, STEEL
-from cardan.view.places import Place, axes_from, numbers_in, parameter_in
+from cardan.view.places import Form, Place, axes_from, look_of, numbers_in, parameter_in
 from cardan.view.shading import mesh_of
 
 if TYPE_CHECKING:
@@ -24,23 +24,15 @@ if TYPE_CHECKING:
 MOST_TEETH, FEWEST_TEETH = 120, 12
 INTERSECTING = 1e-6  # rad: axes at a smaller angle are parallel
 
-CONTACTS = ("contact", "point_on_curve", "point_on_surface")
-TRIM = {"universal": 3.4, "spherical": 0.0, "revolute": 0.0}
-
-
-def trim(kind: str) -> float:
-    """How far from a joint of that kind a rod ends, in pin radii."""
-    return TRIM.get(kind, 0.0)
-
 
 def joints(looks: Looks) -> None:
     """The hardware of all joints."""
     for name, joint in looks.mechanism.joints.items():
-        draw = DRAW.get(joint.kind.name)
+        look = look_of(joint)
         places = [p for p in (looks.plan.by_key.get((name, k)) for k in range(len(joint.ends))) if p is not None]
-        if draw is not None and len(places) == 2:
-            draw(looks, joint, *places)
-        elif draw is None:
+        if look.form in DRAW and len(places) == 2:
+            DRAW[look.form](looks, joint, *(places[::-1] if look.end else places))
+        elif look.form is Form.MARKS:
             for place in places:
                 looks.add(place.body, sphere(1.3 * looks.r), place.origin, None, STEEL)
 
@@ -102,12 +94,13 @@ def _universal(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     looks.add(a.body, sphere(0.95 * r), a.origin, None, STEEL)
 
 
-def _span(looks: Looks, joint: Joint, word: str) -> tuple[float, float, float]:
-    """The displacement [m] of a joint in the state, and the range that is drawn around it."""
+def _span(looks: Looks, joint: Joint) -> tuple[float, float, float]:
+    """The first displacement [m] of a joint in the state, and the range that is drawn around it."""
+    word = next(word for word in joint.kind.coordinates if joint.of(word).kind == "displacement")
     now = joint.coordinate(looks.state, word)
     low, high = min(now, 0.0), max(now, 0.0)
     for other in looks.mechanism.joints.values():
-        if other.kind.name == "limit" and other.joints == (joint.name,) and other.ends[0].name == word:
+        if other.kind.role is Role.LIMIT and other.joints == (joint.name,) and other.ends[0].name == word:
             bounds = [
                 parameter_in(other, "lower", looks.state, -math.inf),
                 parameter_in(other, "upper", looks.state, math.inf),
@@ -128,7 +121,7 @@ def _cylindrical(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
 
 def _slide(looks: Looks, joint: Joint, a: Place, b: Place, bar: Callable[[float, float], Any]) -> None:
     r = looks.r
-    now, low, high = _span(looks, joint, "displacement")
+    now, low, high = _span(looks, joint)
     if "ground" in (a.body, b.body) or abs(now) < 8.0 * r:
         rail, block = (a, b) if a.body == "ground" or b.body != "ground" else (b, a)
         sign = 1.0 if rail is a else -1.0
@@ -165,10 +158,10 @@ def _planar(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     looks.add(b.body, cylinder(2.5 * r, 0.9 * r), b.origin, b.axes)
 
 
-def _point_on_line(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
+def _rail(looks: Looks, joint: Joint, b: Place, a: Place) -> None:
     """A rail on b, and a roller on a."""
     r = looks.r
-    _, low, high = _span(looks, joint, "displacement")
+    _, low, high = _span(looks, joint)
     margin = max(4.0 * r, 0.2 * looks.unit)
     length = high - low + 2.0 * margin
     middle = b.origin + 0.5 * (low + high) * b.z
@@ -189,7 +182,7 @@ def _point_on_line(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     looks.add(a.body, sphere(1.5 * r), a.origin, None, STEEL)
 
 
-def _point_in_plane(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
+def _table(looks: Looks, joint: Joint, b: Place, a: Place) -> None:
     """A table on b, and a ball on a."""
     r = looks.r
     looks.add(b.body, box(14.0 * r, 14.0 * r, 0.8 * r), b.origin - 0.4 * r * b.z, b.axes)
@@ -215,7 +208,7 @@ def _arrow(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
 
 def _distance(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     """A rod between two balls."""
-    r, length = looks.r, parameter_in(joint, "length", looks.state)
+    r, length = looks.r, parameter_in(joint, "length", looks.state, joint.coordinate(looks.state))
     for place in (a, b):
         looks.add(place.body, sphere(max(1.5 * r, 0.028 * length)), place.origin, None, STEEL)
     radius = max(0.8 * r, 0.016 * length)
@@ -230,7 +223,7 @@ STRUT = (0.85, 0.55, 0.2, 1.0)
 def _screw(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     """A thread on a, and a nut on b."""
     r = looks.r
-    _, low, high = _span(looks, joint, "displacement")
+    _, low, high = _span(looks, joint)
     margin = max(5.0 * r, 0.3 * looks.unit)
     pitch = parameter_in(joint, "pitch", looks.state)
     length = high - low + 2.0 * margin
@@ -239,33 +232,25 @@ def _screw(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     looks.add(b.body, extrusion(hexagon, 2.6 * r, holes=[(0.0, 0.0, 1.25 * r)]), b.origin, b.axes)
 
 
-def _by_shapes(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
-    """A contact: its shapes are drawn; nothing is drawn at their frames."""
-
-
 def _tip(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     """A ball at the point on a; the shape of b is drawn by itself."""
     looks.add(a.body, sphere(1.3 * looks.r), a.origin, None, STEEL)
 
 
-DRAW: dict[str, Callable[[Any, Joint, Place, Place], None]] = {
-    "contact": _by_shapes,
-    "point_on_curve": _tip,
-    "point_on_surface": _tip,
-    "revolute": _revolute,
-    "spherical": _spherical,
-    "universal": _universal,
-    "prismatic": _prismatic,
-    "cylindrical": _cylindrical,
-    "planar": _planar,
-    "point_on_line": _point_on_line,
-    "point_in_plane": _point_in_plane,
-    "fixed": _fixed,
-    "angle": _arrow,
-    "parallel": _arrow,
-    "perpendicular": _arrow,
-    "distance": _distance,
-    "screw": _screw,
+DRAW: dict[Form, Callable[[Any, Joint, Place, Place], None]] = {
+    Form.TIP: _tip,
+    Form.HINGE: _revolute,
+    Form.BALL: _spherical,
+    Form.CROSS: _universal,
+    Form.SLIDE: _prismatic,
+    Form.SLEEVE: _cylindrical,
+    Form.PLANE: _planar,
+    Form.RAIL: _rail,
+    Form.TABLE: _table,
+    Form.WELD: _fixed,
+    Form.ARROWS: _arrow,
+    Form.ROD: _distance,
+    Form.SCREW: _screw,
 }
 
 
@@ -274,14 +259,10 @@ DRAW: dict[str, Callable[[Any, Joint, Place, Place], None]] = {
 
 def couplings(looks: Looks) -> None:
     """Gears, racks and belts, on bodies that have no shapes of their own."""
+    draw = {"gear": _gears, "rack": _rack, "belt": _belt}
     for joint in looks.mechanism.joints.values():
-        kind = joint.kind.name
-        if kind == "gear":
-            _gears(looks, joint)
-        elif kind == "rack":
-            _rack(looks, joint)
-        elif kind == "belt":
-            _belt(looks, joint)
+        if joint.kind.name in draw:
+            draw[joint.kind.name](looks, joint)
 
 
 def _axis(looks: Looks, c: Coordinate) -> tuple[str, FloatArray, FloatArray, FloatArray]:

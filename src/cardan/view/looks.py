@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cardan.shapes import link, plate, revolution, sphere
+from cardan.shapes import cylinder, link, plate, revolution, sphere
 from cardan.shapes.curved import Curved
-from cardan.shapes.makers import cylinder
 from cardan.shapes.region import Pair, Region, circle, hull
 from cardan.shapes.shape import FloatArray, Shape
 from cardan.shapes.solids import Extrusion
@@ -23,7 +22,7 @@ from cardan.system.parts import Frame, Point
 from cardan.system.state import State
 from cardan.view import hardware
 from cardan.view.palette import GROUND, STEEL, colors_of
-from cardan.view.places import Place, Plan, axes_from, distinct, places_of, sizes_of
+from cardan.view.places import SLIDING, Form, Place, Plan, axes_from, distinct, places_of, sizes_of
 from cardan.view.shading import Mesh, mesh_of
 
 if TYPE_CHECKING:
@@ -31,7 +30,9 @@ if TYPE_CHECKING:
 
 SLENDER = 0.042  # radius of the pins, relative to the usual distance between joints
 CLOSE = 0.11  # and at most this much of the smallest distance between joints
-SLIDES = ("prismatic", "cylindrical", "screw", "point_on_line", "planar")  # which have a rail of their own
+FORK = 3.4  # pin radii from the centre of a cross: there a rod ends
+PLATED = (Form.HINGE, Form.RAIL, Form.ROLLER, Form.ROD, Form.BALL)  # joints that the link of a flat body reaches
+WITHOUT_PEDESTAL = (*SLIDING, Form.ROLLER, Form.SCREW, Form.PLANE, Form.SHAPES, Form.TIP)
 FLAT_ENOUGH = 1e-6  # of the size of a body: points nearer to a plane are in it
 
 
@@ -133,7 +134,7 @@ def _flat(looks: Looks, name: str) -> None:
     """Links and plates perpendicular to the hinges, one for each height at which the body has joints."""
     plan = looks.plan
     axes = plan.axes(name)
-    places = [p for p in looks.by_body[name] if p.kind in ("revolute", "point_on_line", "distance", "spherical")]
+    places = [p for p in looks.by_body[name] if p.form in PLATED]
     levels: dict[int, list[Place]] = {}
     for place in places:
         levels.setdefault(plan.level(place), []).append(place)
@@ -158,7 +159,7 @@ def _plane_points(looks: Looks, places: list[Place], axes: FloatArray) -> list[P
 def _flat_shape(looks: Looks, name: str, points: list[Pair]) -> Shape | None:
     r, t = looks.r, looks.plan.thickness
     if len(points) == 1:
-        slides = any(p.kind in ("prismatic", "cylindrical") for p in looks.by_body[name])
+        slides = any(p.form in (Form.SLIDE, Form.SLEEVE) for p in looks.by_body[name])
         return None if slides else Extrusion(Region(circle(points[0], 2.2 * r)), t)
     corners = hull(points)
     if len(corners) == 2:
@@ -228,7 +229,8 @@ def _spatial(looks: Looks, name: str) -> None:
     if len(points) == 2 or s[1] < FLAT_ENOUGH * s[0]:
         line = points[np.argsort(points @ axes[0])]
         u = (line[-1] - line[0]) / np.linalg.norm(line[-1] - line[0])
-        trims = [max(hardware.trim(p.kind) for p in places if np.abs(p.origin - q).max() <= 1e-6 * looks.unit)
+        crosses = [p.origin for p in places if p.form is Form.CROSS]
+        trims = [FORK if any(np.abs(p - q).max() <= 1e-6 * looks.unit for p in crosses) else 0.0
                  for q in (line[0], line[-1])]  # fmt: skip
         looks.rod(name, line[0] + trims[0] * r * u, line[-1] - trims[1] * r * u, 1.1 * r)
     elif s[2] < FLAT_ENOUGH * s[0]:
@@ -252,7 +254,7 @@ def _ground(looks: Looks) -> None:
             t = plan.thickness
             profile = [(0.0, -0.5 * t), (2.4 * r, -0.5 * t), (2.4 * r, 0.2 * t), (1.9 * r, 0.5 * t), (0.0, 0.5 * t)]
             looks.add("ground", revolution(profile), place.origin + at * z, axes_from(z))
-        elif place.is_point and place.kind not in (*SLIDES, *hardware.CONTACTS):
+        elif place.is_point and place.form not in WITHOUT_PEDESTAL:
             free.append(place)
     points = distinct([p.origin for p in free], 1e-6 * looks.unit)
     if len(points) >= 3:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cardan.constraints.registry import FeatureKind
+from cardan.joints import Joint
 from cardan.shapes.shape import FloatArray
 from cardan.system.formulas import Formula
+from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
 from cardan.system.parts import Frame, Point
+from cardan.system.relations import Motion
 from cardan.system.state import State
 
 if TYPE_CHECKING:
@@ -18,15 +23,71 @@ if TYPE_CHECKING:
 
 PARALLEL = 1e-6  # of unit vectors
 GAP = 0.15  # between layers, relative to their thickness
-SLIDING = ("prismatic", "cylindrical", "point_on_line")
-DIRECTIONAL = ("angle", "parallel", "perpendicular")  # joints of axes alone: their origins are no joint points
+
+
+class Form(Enum):
+    """What a joint looks like, or one end of it: by the motion that its kind declares, or else by a word."""
+
+    HINGE = Motion(0, ABOUT_Z)
+    BALL = Motion(0, ANYHOW)
+    CROSS = Motion(0, CROSSED)
+    SLIDE = Motion(1, STILL)
+    SLEEVE = Motion(1, ABOUT_Z)
+    PLANE = Motion(2, ABOUT_Z)
+    WELD = Motion(0, STILL)
+    SCREW = "screw"
+    ARROWS = "arrows"  # along axes, whose origins are no joint points
+    ROD = "rod"
+    RAIL, ROLLER = "rail", "roller"  # the two ends
+    TABLE = "table"
+    TIP = "tip"  # on a shape that is drawn by itself
+    SHAPES = "shapes"  # drawn by themselves
+    MARKS = "marks"  # a ball at each end
+
+
+SLIDING = (Form.SLIDE, Form.SLEEVE, Form.RAIL)
+FLAT = (Form.HINGE, Form.ROD, *SLIDING, Form.ROLLER, Form.ARROWS)  # of joints that a flat body may have
+
+
+class Look(NamedTuple):
+    """The form of a joint; of a rail or table: at which end it is, and which axis there is along or normal to it."""
+
+    form: Form
+    end: int = 0
+    axis: int = 2
+
+
+def look_of(joint: Joint) -> Look:
+    """By the motion that the kind of the joint declares, or else by its ends, equations and coordinates."""
+    kind = joint.kind
+    if "face" in kind.takes:
+        return Look({"face": Form.SHAPES, "point": Form.TIP}.get(kind.takes[0], Form.MARKS))
+    if not kind.is_between_places:
+        return Look(Form.MARKS)
+    if kind.thread is not None:
+        return Look(Form.SCREW)
+    if kind.motion in [form.value for form in Form]:
+        return Look(Form(kind.motion))
+    if all(f.kind is FeatureKind.VECTOR for relation in joint.relations for f in relation.features):
+        return Look(Form.ARROWS)
+    found = [joint.of(word) for word in kind.coordinates]
+    if [one.kind for one in found] == ["distance"]:
+        return Look(Form.ROD)
+    axes = [one.features[0] for one in found if one.kind == "displacement"]
+    lengths = sum(relation.primitive.equations for relation in joint.relations if relation.primitive.unit == "m")
+    # with options, the line or plane of its motion is not that of the frame
+    if len(axes) in (1, 2) and len(axes) == 3 - lengths and not kind.options:
+        end = next(k for k, one in enumerate(joint.ends) if one.body is axes[0].body)
+        along = [k for k, word in enumerate("xyz") if joint.ends[end].axis(word) in axes]
+        return Look(Form.RAIL, end, along[0]) if len(axes) == 1 else Look(Form.TABLE, end, 3 - sum(along))
+    return Look(Form.MARKS)
 
 
 class Place(NamedTuple):
-    """An end of a joint on a body: origin [m] and axes as columns, in body axes; the joint, its kind, which end."""
+    """An end of a joint on a body: origin [m] and axes as columns, in body axes; the joint, its form, which end."""
 
     joint: str
-    kind: str
+    form: Form
     end: int
     body: str
     origin: FloatArray
@@ -45,7 +106,7 @@ class Place(NamedTuple):
     @property
     def is_point(self) -> bool:
         """Whether its origin is a point where the body is joined."""
-        return self.kind not in DIRECTIONAL
+        return self.form is not Form.ARROWS
 
 
 def numbers_in(values: Iterable[Any], state: State) -> FloatArray:
@@ -64,12 +125,16 @@ def places_of(mechanism: Mechanism, state: State) -> list[Place]:
     """All ends of joints that are frames or points."""
     found = []
     for name, joint in mechanism.joints.items():
+        form, carrier, axis = look_of(joint)
         for k, end in enumerate(joint.ends):
+            own = Form.ROLLER if form is Form.RAIL and k != carrier else form
             if isinstance(end, Frame):
-                axes = np.column_stack([numbers_in(v, state) for v in (end.x, end.y, end.z)])
-                found.append(Place(name, joint.kind.name, k, end.body.name, numbers_in(end.origin, state), axes))
+                columns = [numbers_in(v, state) for v in (end.x, end.y, end.z)]
+                shift = axis + 1 if k == carrier else 0  # z is along a rail, and normal to a table
+                axes = np.column_stack([columns[(shift + i) % 3] for i in range(3)])
+                found.append(Place(name, own, k, end.body.name, numbers_in(end.origin, state), axes))
             elif isinstance(end, Point):
-                found.append(Place(name, joint.kind.name, k, end.body.name, numbers_in(end.position, state), np.eye(3)))
+                found.append(Place(name, own, k, end.body.name, numbers_in(end.position, state), np.eye(3)))
     return found
 
 
@@ -147,7 +212,7 @@ class Plan:
             by_body.setdefault(place.body, []).append(place)
         flat = {name for name, here in by_body.items() if name != "ground" and _is_flat(here)}
         hinged = flat | {"ground"}
-        self.hinges = [p for p in places if p.kind == "revolute" and p.body in hinged and self._other(p).body in hinged]
+        self.hinges = [p for p in places if p.form is Form.HINGE and p.body in hinged and self._other(p).body in hinged]
         self.normals = self._normals(flat, by_body)
         world = [state[name].matrix @ n for name, n in self.normals.items()]
         all_flat = bool(world) and all(name in self.normals for name in by_body if name != "ground")
@@ -168,12 +233,12 @@ class Plan:
         for root in [name for name in by_body if name in flat]:
             if root in found:
                 continue
-            first = next(p for p in by_body[root] if p.kind == "revolute")
+            first = next(p for p in by_body[root] if p.form is Form.HINGE)
             group, queue = {root: first.z}, [root]
             while queue:
                 name = queue.pop()
                 for p in by_body[name]:
-                    other = self._other(p) if p.kind == "revolute" else p
+                    other = self._other(p) if p.form is Form.HINGE else p
                     if other.body in flat and other.body not in group:
                         group[other.body] = np.sign(group[name] @ p.z) * other.z
                         queue.append(other.body)
@@ -261,7 +326,7 @@ class Plan:
         count = max(self.layers.values(), default=0) + 2
         for name, own in by_body.items():
             if name in self.normals:
-                levels = sorted({self.level(p) for p in own if p.kind == "revolute"})
+                levels = sorted({self.level(p) for p in own if p.form is Form.HINGE})
                 if len(levels) > 1:
                     spacing = min(b - a for a, b in pairwise(levels)) * self._tolerance
                     self.thickness = min(self.thickness, spacing / (count * (1.0 + GAP)))
@@ -289,13 +354,12 @@ class Plan:
 
 def _is_flat(places: Sequence[Place]) -> bool:
     """Whether all hinges are parallel, and all slides perpendicular to them."""
-    axes = [p.z for p in places if p.kind == "revolute"]
-    if not axes or any(p.kind not in ("revolute", "distance", *SLIDING, *DIRECTIONAL) for p in places):
+    axes = [p.z for p in places if p.form is Form.HINGE]
+    if not axes or any(p.form not in FLAT for p in places):
         return False
     if any(np.linalg.norm(np.cross(axes[0], z)) > PARALLEL for z in axes):
         return False
-    slides = [p for p in places if p.kind in SLIDING and not (p.kind == "point_on_line" and p.end == 0)]
-    return all(abs(axes[0] @ p.z) < PARALLEL for p in slides)
+    return all(abs(axes[0] @ p.z) < PARALLEL for p in places if p.form in SLIDING)
 
 
 def _distance(a: FloatArray, b: FloatArray) -> float:

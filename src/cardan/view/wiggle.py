@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from cardan.errors import ModelError
+from cardan.joints import Role
 from cardan.math import euler
 from cardan.mechanism import Mechanism
 from cardan.system.state import FloatArray, State
@@ -28,7 +29,7 @@ def wiggle(
     """
     free = mechanism.copy()
     for name, joint in mechanism.joints.items():
-        if joint.kind.name == "drive":
+        if joint.kind.role is Role.DRIVER:
             free.remove(name)
     found = free.diagnose(state)
     if found.motions is None:
