@@ -32,6 +32,7 @@ from cardan.dynamics.tables import (
     Law,
     Linear,
     Loads,
+    LoadWork,
     Reading,
     Wrench,
 )
@@ -82,8 +83,8 @@ def effort(law, numbers, t, x, rate, scratch):
 
 
 @inner
-def update_scalar(op, law, numbers, t, given, x, rates, out, scratch):
-    """out ← effort per row of a law of one coordinate; scratch ← coordinate, rate, effort."""
+def update_scalar(op, law, numbers, t, called, x, rates, out, scratch):
+    """out ← effort per row of a law of one coordinate, or the called one; scratch ← coordinate, rate, effort."""
     sort = law.sort
     value = x[0]
     rate = rates[0]
@@ -93,7 +94,7 @@ def update_scalar(op, law, numbers, t, given, x, rates, out, scratch):
             rate = (x[0] * rates[0] + x[1] * rates[1] + x[2] * rates[2]) / value
         else:
             rate = length(rates[0], rates[1], rates[2])
-    e = given if op == APPLY else effort(law, numbers, t, value, rate, scratch)
+    e = called if op == APPLY else effort(law, numbers, t, value, rate, scratch)
     if sort == PLAIN:
         out[0] = e
     elif sort == INCLINED:
@@ -151,18 +152,18 @@ def add_wrench(wrench, point, f, work, out):
     force[5] += point[0] * v - point[1] * u
 
 
-def _act(op, ints, floats, q, v, out, given, work):
+def _act(op, ints, floats, q, v, out, last, memory):
+    """last: a control vector, or of APPLY the efforts and vectors that Python gives."""
     loads = Loads(ints)
-    rows = loads.rows
-    at = loads.evaluation
-    x = cut(work, at, rows)
-    rates = cut(work, at + rows, rows)
-    efforts = cut(work, at + 2 * rows, rows)
-    scratch = cut(work, at + 3 * rows, ARGUMENTS)
-    jacobian = cut(work, at + 3 * rows + ARGUMENTS, loads.entries)
-    call_evaluator(loads.evaluator, JACOBIAN, loads.ints, loads.floats, q, v, x, jacobian, work)
+    work = LoadWork(loads.pieces, memory)
+    x = work.x
+    rates = work.rates
+    efforts = work.efforts
+    scratch = work.scratch
+    jacobian = work.jacobian
+    call_evaluator(loads.evaluator, JACOBIAN, loads.ints, loads.floats, q, v, x, jacobian, work.evaluation)
     times(loads.structure, jacobian, v, rates)
-    t = 0.0 if op == APPLY else Control(given).ask_time
+    t = 0.0 if op == APPLY else Control(last).ask_time
     for k in range(loads.law_count):
         law = Law(loads.laws, k)
         row = law.row
@@ -180,7 +181,7 @@ def _act(op, ints, floats, q, v, out, given, work):
             reading.rate = 0.0
             reading.effort = 0.0
         else:
-            e = given[k] if op == APPLY else 0.0
+            e = last[k] if op == APPLY else 0.0
             update_scalar(op, law, numbers, t, e, tail(x, row), tail(rates, row), effort_rows, scratch)
             if law.kind == LINEAR:
                 linear = Linear(numbers)
@@ -201,8 +202,8 @@ def _act(op, ints, floats, q, v, out, given, work):
         if (op == APPLY) == (wrench.is_called != 0):
             point = cut(floats, wrench.numbers, 3)
             constant = cut(floats, wrench.numbers + 3, 3)
-            f = tail(given, loads.law_count + 3 * k) if op == APPLY else constant
-            add_wrench(wrench, point, f, work, out)
+            f = tail(last, loads.law_count + 3 * k) if op == APPLY else constant
+            add_wrench(wrench, point, f, work.evaluation, out)
     return 0
 
 

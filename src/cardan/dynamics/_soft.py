@@ -56,9 +56,9 @@ def evaluate_soft(job, op, q, v, out):
     if op == JACOBIAN:
         scale = tail(roots(job), 2 * WIDTH * job.bodies)
         for i in range(soft.rows):
-            own = tail(scale, WIDTH * soft.bodies[i])
+            inverse_roots = tail(scale, WIDTH * soft.bodies[i])
             for j in range(WIDTH):
-                rows[WIDTH * i + j] *= own[j]
+                rows[WIDTH * i + j] *= inverse_roots[j]
 
 
 @inner
@@ -78,9 +78,9 @@ def condense(job, control, work):
     for i in range(count):
         for k in range(n6 + n):
             x[k] = 0.0
-        own = tail(x, WIDTH * soft.bodies[i])
+        of_body = tail(x, WIDTH * soft.bodies[i])
         for j in range(WIDTH):
-            own[j] = rows[WIDTH * i + j]
+            of_body[j] = rows[WIDTH * i + j]
         call_algebra(job, SOLVE, control, work)
         for k in range(n6):
             directions[n6 * i + k] = x[k]
@@ -93,7 +93,7 @@ def condense(job, control, work):
 
 @inner
 def factorise_soft(job):
-    """The factor of G + C in place, its diagonal inverted; C is COMPLIANCES."""
+    """The factor of G + C in place, its diagonal inverted; C are the compliances."""
     parts = SoftWork(job.soft.pieces, job.soft_memory)
     soft = job.soft
     most = soft.most
@@ -114,7 +114,7 @@ def factorise_soft(job):
 
 @inner
 def soften(job, right, u):
-    """FORCES ← y, u += W y; right: d of each row, overwritten."""
+    """forces ← y, u += W y; right: d of each row, overwritten."""
     parts = SoftWork(job.soft.pieces, job.soft_memory)
     soft = job.soft
     count = soft.rows
@@ -135,6 +135,6 @@ def soften(job, right, u):
         for k in range(i):
             y[k] -= matrix[most * i + k] * e
     for i in range(count):
-        own = tail(directions, n6 * i)
+        direction = tail(directions, n6 * i)
         for k in range(n6):
-            u[k] += y[i] * own[k]
+            u[k] += y[i] * direction[k]

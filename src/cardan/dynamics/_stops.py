@@ -1,17 +1,18 @@
 """Limits as stops of a simulation: events that end a step.  Compiled only where a mechanism has limits.
 
 STOPS reads the pose q, the velocity v and the multipliers at the end of a step; SEEK returns whether the step must be
-repeated with another length, chosen by the secant, KEEP stores the gaps at the start of the next step in BOUNDS.
+repeated with another length, chosen by the secant, KEEP stores the gaps at the start of the next step in the bounds.
 
 A coordinate may pass a bound and return within a step.  Its cubic by Hermite, from the values and rates at both ends,
 
     c(s) = c₀ + m₀ s + (3Δ − 2m₀ − m₁) s² + (m₀ + m₁ − 2Δ) s³,   0 ≤ s ≤ 1,   Δ = c₁ − c₀,   m = h ċ,
 
-then has its extreme beyond the bound, or nearer to it than the cubic is exact.  WHOLE ← the step, which is repeated up
-to there.  If the bound is passed there, that pose begins the search for the event.  If not, the whole step is taken.
+then has its extreme beyond the bound, or nearer to it than the cubic is exact.  Control.whole ← the step, which is
+repeated up to there.  If the bound is passed there, that pose begins the search for the event.  If not, the whole step
+is taken.
 
 This holds if a step is short compared to a turn of any body.  The errors of steps do not ensure that: velocities are in
-the axes of bodies, and those of a body that rotates uniformly are constant.  KEEP therefore computes TURN_STEP.
+the axes of bodies, and those of a body that rotates uniformly are constant.  KEEP therefore computes turn_step.
 """
 
 from math import sqrt
@@ -32,19 +33,19 @@ TINY = 1e-300  # against division by zero
 
 
 @inner
-def coordinate_of(job, stop, values):
+def coordinate_of(job, number, values):
     """The coordinate of a stop [m or rad], from the values of its equations."""
-    own = Stop(job.stops, stop)
-    return values[own.row] + job.floats[own.place]
+    stop = Stop(job.stops, number)
+    return values[stop.row] + job.floats[stop.place]
 
 
 @inner
-def gap_of(job, stop, values, multipliers):
+def gap_of(job, number, values, multipliers):
     """Positive where a stop is passed (relative to the extent, or in radians), or where it would have to pull (−λ)."""
-    bound = Bound(job.bounds, stop)
+    bound = Bound(job.bounds, number)
     if bound.side != 0.0:
-        return -multipliers[Stop(job.stops, stop).equation] * bound.side
-    c = coordinate_of(job, stop, values)
+        return -multipliers[Stop(job.stops, number).equation] * bound.side
+    c = coordinate_of(job, number, values)
     return bound.weight * max(bound.lower - c, c - bound.upper)
 
 

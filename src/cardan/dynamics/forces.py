@@ -97,7 +97,10 @@ class Forces:
         manifold = formulations.REGISTRY["manifold"]
         structure = formulations.structure(self._packed, manifold)
         rows, entries, evaluation = structure[[solvers_abi.ROWS, solvers_abi.JACOBIAN_SIZE, solvers_abi.WORK]].tolist()
-        self.work: int = evaluation + 3 * rows + _loads.ARGUMENTS + entries
+        offsets = tables.LoadWork.plan(
+            evaluation=evaluation, x=rows, rates=rows, efforts=rows, scratch=_loads.ARGUMENTS, jacobian=entries
+        )
+        self.work = int(offsets[-1])
         self.address: int = _loads.ACT
         table: list[int] = []
         numbers: list[float] = []
@@ -117,11 +120,9 @@ class Forces:
             ints=self._packed.addressed,
             floats=_measured_from(self.system.origin, self._packed),
             structure=structure,
-            rows=rows,
-            entries=entries,
             law_count=len(self._laws),
             wrench_count=len(self._wrenches),
-            evaluation=evaluation,
+            pieces=offsets,
         )
         self.table.as_ints[tables.Loads.size :] = table
         self.floats: FloatArray = np.array(numbers or [0.0])

@@ -251,12 +251,21 @@ class Loads(Table):
     ints: Ref[Int]
     floats: Ref[Float]
     structure: Ref[Int]
-    rows: Int
-    entries: Int  # of J
     law_count: Int
     wrench_count: Int
-    evaluation: Int  # floats of the evaluator, with which the workspace begins
+    pieces: Int[7]  # offsets of LoadWork
     laws: Law[...]
+
+
+class LoadWork(Workspace):
+    """Of loads."""
+
+    evaluation: Piece  # of the evaluator
+    x: Piece  # coordinates
+    rates: Piece  # ẋ
+    efforts: Piece  # e
+    scratch: Piece  # arguments and value of one function, then a Reading
+    jacobian: Piece
 
 
 class Job(Table):
