@@ -12,7 +12,7 @@ import pytest
 
 import cardan as cd
 from cardan.coordinates import formulations
-from cardan.dynamics import abi, loads
+from cardan.dynamics import loads, tables
 from cardan.dynamics.functions import Recorded
 from cardan.errors import ModelError
 from cardan.kernel.memory import JIT_DISABLED
@@ -37,10 +37,9 @@ def packed(rig):
 
 def forces_at(forces, q, v, t=TIME):
     """All of Q: of the kernel, and of Python's calls."""
-    control = np.zeros(abi.CONTROL)
-    control[abi.ASK_TIME] = t
+    control = tables.Control.new(ask_time=t).as_floats
     out, extra = np.zeros(v.size), np.full(v.size, np.nan)
-    forces._call(abi.FORCE, q, v, out, control)
+    forces._call(tables.FORCE, q, v, out, control)
     forces.extra(t, q, v, extra)
     return out + extra
 

@@ -13,7 +13,6 @@ import numpy as np
 from cardan.analysis import output
 from cardan.analysis.ownership import check_own, chosen_coordinate
 from cardan.constraints.registry import FeatureKind
-from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
 from cardan.dynamics.pulling import pulling
@@ -26,6 +25,7 @@ from cardan.dynamics.reactions import (
     read_effort,
     read_reaction,
 )
+from cardan.dynamics.tables import WIDTH
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.math import euler

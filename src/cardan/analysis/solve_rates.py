@@ -10,7 +10,7 @@ from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, listed
 from cardan.coordinates import formulations, rates
-from cardan.dynamics import abi
+from cardan.dynamics import tables
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Integration
 from cardan.errors import ModelError
@@ -31,7 +31,7 @@ def solve_rates(system: System, equations: Equations, state: State) -> State:
     q = formulations.to_reference(own, found.state.coordinates, angles)
     time = state.time
     run = Integration(equations, q, np.zeros(6 * len(own.names)), time, np.array([time]), end=time + 1.0)
-    if run.begin() != abi.RUNNING:
+    if run.begin() != tables.RUNNING:
         if run.push is not None:
             stops = listed([equations.stops[k].name for k in run.push.stops])
             words = f"{listed(run.push.by)} would move a coordinate beyond the limit {stops}, where it is"
@@ -54,7 +54,7 @@ def _check(equations: Equations, run: Integration, time: float) -> None:
         demanded -= formulations.time_derivative(equations.system, run.q, time)
     missing = p.scales[: p.rows] * (p.with_floats(run.floats).product(run.q, run.v) - demanded)
     missing[np.setdiff1d(np.arange(p.rows), equations.equations)] = 0.0
-    missing[equations.stop_table[:, abi.STOP_ROW]] = 0.0
+    missing[equations.stop_table["row"]] = 0.0
     largest = float(np.abs(p.scales[: p.rows] * demanded).max(initial=0.0))
     if float(np.abs(missing).max(initial=0.0)) > MET * largest:
         names = [*dict.fromkeys((*(signal.name for _, signal in equations.system.signals), *equations.rate_rows))]

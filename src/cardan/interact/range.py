@@ -68,12 +68,12 @@ class Explorer:
         e = equations
         self.system = e.system
         self.problem = e.problem.with_floats(floats)
-        stop_rows = {int(row[1]) for row in e.stop_table}
-        self.hard = np.array([row for row in sorted(map(int, e.equations)) if row not in stop_rows], dtype=np.int64)
+        stops = e.stop_table["row"].tolist()
+        self.hard = np.array([row for row in sorted(map(int, e.equations)) if row not in stops], dtype=np.int64)
         fixed = [k for k, stop in enumerate(e.stops) if stop.lower == stop.upper]
-        self.stops = [(stop, int(e.stop_table[k][1])) for k, stop in enumerate(e.stops) if stop.name != name]
+        self.stops = [(stop, row) for stop, row in zip(e.stops, stops, strict=True) if stop.name != name]
         self.held = {self.stops[k][1]: self.stops[k][0].lower for k in range(len(self.stops)) if k in fixed}
-        (self.row,) = [int(e.stop_table[k][1]) for k, stop in enumerate(e.stops) if stop.name == name]
+        (self.row,) = [row for stop, row in zip(e.stops, stops, strict=True) if stop.name == name]
         self.scale = 1.0 / np.sqrt(e.masses.ravel())
         self.length = e.system.judged_length
         self.weights = e.problem.scales[: e.problem.rows]

@@ -324,9 +324,7 @@ class Mechanism(Dynamics):
                     return owner._equations()[0] if mode == "dynamic" else owner._metric_equations()
 
             made: Session = _session.Session(
-                self.system,
-                equations,
-                self,
+                _session.Source(self.system, equations, self, model._probe),
                 state,
                 mode=mode,
                 rate=rate,
@@ -335,7 +333,6 @@ class Mechanism(Dynamics):
                 closed=closed,
                 formulation=formulation,
                 tolerance=tolerance,
-                probe=model._probe,
             )
         return made
 

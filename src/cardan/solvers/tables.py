@@ -187,12 +187,3 @@ class Outcome(IntEnum):
 # Scaled rows of J with a larger norm are scaled down to it before the rank is determined.  Most norms are near one;
 # large ratios are the exception: a gear ratio of 1e4 changes σ_min/σ_max from 1e-4 to 1e-8.
 LONG_ROW: Final = 10.0
-
-# positions, for code that indexes these tables as arrays
-ROWS, JACOBIAN_SIZE, WORK = Structure.rows.first, Structure.jacobian_size.first, Structure.work.first
-HEADER, C_BLOCKS = Structure.size, Constraint.size
-C_ROW, C_ENTRY = Constraint.row.first, Constraint.entry.first
-EVALUATOR, INTS, FLOATS = JobTable.evaluator.first, JobTable.ints.first, JobTable.floats.first
-STRUCTURE, SCALES = JobTable.structure.first, JobTable.scales.first
-LINEAR, PATTERN = JobTable.linear.first, JobTable.pattern.first
-ITERATIONS, CHUNK, RESIDUAL_MAX = Control.iterations.first, Control.chunk.first, Control.residual_max.first
