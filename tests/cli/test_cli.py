@@ -524,9 +524,7 @@ def _conflicting() -> cardan.Mechanism:
     return m
 
 
-def test_examples_solve_reports_failures(
-    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_solve_reports_failures(tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Example("rsur", "declared wrongly", dof=2, gruebler=1)
     _conflicting().save(tmp_path / "conflicting.cardan.toml")
     conflict = Example("conflicting", "cannot be", dof=3, gruebler=4, folder=tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, NoReturn, SupportsIndex
 
@@ -16,22 +15,23 @@ from cardan.analysis.touching import lost_contacts, refuse_jumps
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
 from cardan.dynamics import abi as dynamics_abi
-from cardan.dynamics.equations import Equations
+from cardan.dynamics.build import equations_of, metric_equations
 from cardan.dynamics.integrate import Integration
 from cardan.errors import ModelError, SessionError
 from cardan.interact import abi
 from cardan.interact.closing import Closing
 from cardan.interact.dynamic import DynamicRun
 from cardan.interact.hand import Hand
-from cardan.interact.range import Explorer, Range
+from cardan.interact.range import Explorer, Range, probed
 from cardan.interact.record import Record
 from cardan.interact.servo import Servo
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.abi import Outcome
 from cardan.system import check, layout
+from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State
-from cardan.system.system import IntArray, System
+from cardan.system.system import IntArray
 
 _blocks = LazyModule("cardan.solvers._blocks")
 _equations = LazyModule("cardan.dynamics._equations")
@@ -94,8 +94,7 @@ class Session:
 
     def __init__(
         self,
-        system: System,
-        equations: Callable[[], Equations],
+        drawing: Drawing,
         owner: Any,
         state: Any,
         *,
@@ -106,19 +105,16 @@ class Session:
         closed: bool = True,
         formulation: formulations.Formulation = "manifold",
         tolerance: float = verdict.TOLERANCE,
-        probe: Callable[[Any, Any], tuple[str, Equations, str]],
     ) -> None:
-        """system: that of kinematics, which assembles the start.
+        """drawing: of the mechanism; later changes of it do not matter to the session.
 
-        equations: returns the equations of motion; in a kinematic session with a size of each body for its mass.
-        probe: gives the equations with one more coordinate, for its range.
         owner: the mechanism, whose bodies and joints the methods accept.
         """
-        self._probed = probe
+        system = drawing.system
+        self._drawing, self._kinematics = drawing, system
         self._owner = owner
         self._ended: tuple[str, ...] = ()  # contacts that ended in the last cycle
-        self._made = system, equations
-        self._numbers = {name: k for k, name in enumerate(owner.bodies)}
+        self._numbers = {name: k for k, name in enumerate(system.names)}
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self._mode = check.choice(mode, "mode", MODES)
         if mode == "dynamic":
@@ -145,13 +141,14 @@ class Session:
 
     def _begin(self, state: Any, time: float | None, options: AssemblyOptions) -> None:
         """Let hands act from a state on, which is assembled."""
-        system, equations = self._made
+        system = self._kinematics
         system.refuse_timed("a session")
         found = assemble(system, state, time, options)
         if not found.ok:
             raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
         mode = self.mode
-        self._equations = e = equations()
+        # in a kinematic session with a size of each body for its mass
+        self._equations = e = equations_of(self._drawing)[0] if mode == "dynamic" else metric_equations(self._drawing)
         if mode == "kinematic":
             driven = [signal.name for _, signal in e.system.signals if isinstance(signal, GivenRate)]
             if driven:
@@ -550,7 +547,7 @@ class Session:
             return self._probe(of, name)
 
     def _probe(self, of: Any, axis: Any) -> Range:
-        key, equations, unit = self._probed(of, axis)
+        key, equations, unit = probed(self._drawing, of, axis)
         own = equations.system
         known = self.state.angles
         angles = np.array([known.get(k, 0.0) for k in own.counted_angles])
