@@ -60,9 +60,10 @@ def bounds_near(tree, number, x, reach, out, work):
 
 
 @inner
-def holds(patches, h, g, v, fixed, sigma, bend, twists, rho, alone, K):
+def holds(patches, bend, twists, rho, alone, work):
     """Whether a ball of radius ρ has no closer pair; alone: and no other minimum.  bend: ½ M₂; twists: D M₃ of both
     shapes."""
+    h, g, v, fixed, sigma, K = work.h, work.g, work.v, work.fixed, work.dx, work.factor
     z = bend * rho
     lost = min(z, 1.0)
     less = lost * (1.0 - lost)
@@ -98,10 +99,6 @@ def ball_radius(job, numbers, patches, x, distance, alone, work):
     alone: a ball without other minima.
     """
     v = work.v
-    g = work.g
-    h = work.h
-    fixed = work.fixed
-    K = work.factor
     sigma = work.dx
     reach = work.y
     rho = 0.0
@@ -121,7 +118,7 @@ def ball_radius(job, numbers, patches, x, distance, alone, work):
     inside = least
     rounds = 0
     while True:
-        if holds(patches, h, g, v, fixed, sigma, bend, (other, twist), inside, alone, K):
+        if holds(patches, bend, (other, twist), inside, alone, work):
             if rounds > 0:
                 low = inside
         else:

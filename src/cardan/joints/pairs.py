@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -98,6 +99,7 @@ class Contact(NamedTuple):
         return REASONS[self.status]
 
 
+@dataclass(eq=False, repr=False)
 class Pair:
     """Two shapes and how they touch, as a table for kernels.  Immutable; compares by value.
 
@@ -108,23 +110,20 @@ class Pair:
     number.  path: who asks, how a frame follows the curve, and up (:class:`cardan.joints.paths.Path`).
     """
 
-    def __init__(
-        self,
-        a: Shape,
-        b: Shape,
-        side: float = 1.0,
-        across: bool = False,
-        spinless: bool = False,
-        exchanged: bool = False,
-        crossed: bool = False,
-        start: Parameters | None = None,
-        trims: tuple[Trimmed | None, Trimmed | None] = (None, None),
-        path: tuple[Any, ...] | None = None,
-        continuous: bool = False,
-    ) -> None:
-        self.shapes = a, b
-        self.side, self.across, self.spinless, self.exchanged = side, across, spinless, exchanged
-        self.crossed, self.start, self.trims, self.path, self.continuous = crossed, start, trims, path, continuous
+    a: Shape
+    b: Shape
+    side: float = 1.0
+    across: bool = False
+    spinless: bool = False
+    exchanged: bool = False
+    crossed: bool = False
+    start: Parameters | None = None
+    trims: tuple[Trimmed | None, Trimmed | None] = (None, None)
+    path: tuple[Any, ...] | None = None
+    continuous: bool = False
+
+    def __post_init__(self) -> None:
+        self.shapes = self.a, self.b
         self._table: Any = None
         self._followed: Pair | None = None
         self.work = PairWork.size + max(shape.work for shape in self.shapes)
@@ -269,7 +268,7 @@ class Pair:
     def followed(self) -> Pair:
         """The same for motions."""
         if self._followed is None:
-            self._followed = Pair(*(*self._arguments()[:-1], True))
+            self._followed = replace(self, continuous=True)
         return self._followed
 
     def __deepcopy__(self, memo: Any) -> Pair:
