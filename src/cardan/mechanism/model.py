@@ -179,10 +179,6 @@ class Model:
 
     # -- edits ---------------------------------------------------------------------------------------------------------
 
-    def touch(self) -> None:
-        """Count an edit: the system is packed again when next needed."""
-        self.edits += 1
-
     def keep(self, items: dict[str, Any], *made: Any) -> Any:
         """Keep new items, or replace those of their names; returns the last."""
         self.edits += 1
