@@ -35,7 +35,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
-	@echo "make quick             unit tests and one law of each family, in a minute"
+	@echo "make quick             the first case of every test that is not slow, in a minute"
 	@echo "make test              lint, types, import contracts, tests, tests without the JIT; of the client too"
 	@echo "make client            build the page of the workbench; lint, types and tests of its sources"
 	@echo "make lint types contracts docs-test    one of these alone"

@@ -30,9 +30,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    quick = set()
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
+        law = item.nodeid.partition("[")[0]
+        if law not in quick and not {"browser", "long", "slow"} & {mark.name for mark in item.iter_markers()}:
+            item.add_marker("quick")
+            quick.add(law)
     yield  # the selection by markers
     chosen = files_of_shard([str(item.path) for item in items], config.getoption("--shard"))
     config.hook.pytest_deselected(items=[item for item in items if str(item.path) not in chosen])

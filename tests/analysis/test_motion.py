@@ -346,7 +346,7 @@ def with_wheels(m, count, theta):
 
 
 @pytest.mark.parametrize("wheels", [5, 45])
-@pytest.mark.parametrize("name", CROSSINGS)
+@sampled("name", CROSSINGS)
 def test_a_large_mechanism_stays_on_its_branch_where_branches_cross(name, wheels):
     """48 and 288 unknowns: by a Krylov space."""
     bar, exact, _ = CROSSINGS[name]
@@ -357,7 +357,7 @@ def test_a_large_mechanism_stays_on_its_branch_where_branches_cross(name, wheels
         assert np.abs(bar.corner_of(state) - exact(-1.0 + state.time)[0]).max() <= 1e-7, state.time
 
 
-@pytest.mark.parametrize("name", ["parallelogram", "crossed parallelogram", "deltoid"])
+@sampled("name", ["parallelogram", "crossed parallelogram", "deltoid"], 1)
 def test_a_very_large_mechanism_ends_where_branches_cross_and_says_so(name):
     bar, exact, _ = CROSSINGS[name]
     m = with_motor(bar.build(-1.0, exact(-1.0)[0]), "A", steadily(-1.0, 1))
@@ -367,7 +367,7 @@ def test_a_very_large_mechanism_ends_where_branches_cross_and_says_so(name):
     assert motion.steps <= 100
 
 
-@pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-5, 1e-7, 1e-9])
+@sampled("gap", [1e-2, 1e-3, 1e-5, 1e-7, 1e-9])
 def test_a_motion_stays_on_its_branch_where_branches_are_close(gap):
     """Lengths that deviate from a parallelogram by ``gap``: the branches pass at a distance of about √gap."""
     for bar in (FourBar(1, 2, 1 + gap, 2), FourBar(1, 2, 1 + gap, 2, -1), FourBar(1, 2, 1, 2 + gap, -1)):
@@ -392,7 +392,7 @@ def test_a_motion_from_a_crossing_follows_one_branch_or_is_reported_as_singular(
         assert motion.status is MotionStatus.DEAD_POINT and motion.state.time <= 1e-3
 
 
-@pytest.mark.parametrize("reach", [-1e-3, 1e-3])
+@sampled("reach", [-1e-3, 1e-3], 1)
 @pytest.mark.parametrize(
     ("count", "geared", "wheels"), [(2, False, 0), (2, True, 0), (4, True, 0), (14, True, 0), (1, True, 38)]
 )
@@ -733,7 +733,7 @@ def walker(locks, speed=1.0):
     return m
 
 
-@pytest.mark.parametrize("locks", [("left", 0), ("left", 2), ("right", 1), ("right", 3)])
+@sampled("locks", [("left", 0), ("left", 2), ("right", 1), ("right", 3)], 2)
 @pytest.mark.parametrize("count", [2, 20])
 def test_a_dead_point_of_thirty_parts_is_found_soon_and_named_by_what_locks(locks, count):
     leg, k = locks

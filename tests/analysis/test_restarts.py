@@ -59,10 +59,11 @@ def test_two_bodies_with_a_wide_false_minimum_are_assembled_from_every_start(see
     assert batch.ok.all(), batch.text()
 
 
-def test_no_solvable_case_is_a_conflict_and_few_are_not_solved():
+@pytest.mark.parametrize("count", [150, pytest.param(400, marks=pytest.mark.long)])
+def test_no_solvable_case_is_a_conflict_and_few_are_not_solved(count):
     solvable.run_case(0, 9, 3)  # loads the kernels
     report = solvable.Report(0, 3)
-    for index in [ONCE_A_CONFLICT, *range(400)]:
+    for index in [ONCE_A_CONFLICT, *range(count)]:
         report.add(solvable.run_case(0, index, 3))
     assert report.passed, report.text()
 
@@ -105,8 +106,9 @@ def test_a_report_lists_what_was_not_solved_and_counts_it(tmp_path):
 # --- proofs -----------------------------------------------------------------------------------------------------------
 
 
-def test_no_solvable_case_is_proved_impossible():
-    for index in range(400):
+@pytest.mark.parametrize("count", [150, pytest.param(400, marks=pytest.mark.long)])
+def test_no_solvable_case_is_proved_impossible(count):
+    for index in range(count):
         case = solvable.generate(2, index)
         for piece in build(case).system.pieces:
             assert not is_impossible(piece.system, TOLERANCE, 0.0), case.label

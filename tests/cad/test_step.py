@@ -15,6 +15,7 @@ import cardan as cd
 from cardan.cad import step
 from cardan.cli import main
 from later import Later
+from layers import sampled
 
 steps = Later("tests.cad.steps")
 
@@ -441,7 +442,7 @@ def nested(rng):
     ]
 
 
-@pytest.mark.parametrize("unit", ["MM", "INCH", "MIL"])
+@sampled("unit", ["MM", "INCH", "MIL"], 1)
 def test_hierarchy_names_colours_and_unit_survive_writing_in_another_pose(tmp_path, unit):
     rng = np.random.default_rng(11)
     steps.write(tmp_path / "nested.step", nested(rng), unit)

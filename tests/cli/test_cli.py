@@ -501,12 +501,14 @@ def test_examples_solve_prints_a_table_and_facts(capsys: Captured, monkeypatch: 
         assert sum(line.startswith(f"{name}: ") for line in lines) >= 2
 
 
-def test_examples_solve_as_json(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cardan.examples.find_spec", lambda name: None)
+@pytest.mark.parametrize("count", [5, pytest.param(len(GALLERY), marks=pytest.mark.long)])
+def test_examples_solve_as_json(count: int, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = dict(list(GALLERY.items())[:count])
+    monkeypatch.setattr("cardan.cli.examples.installed", lambda: solved)
     assert main(["examples", "--solve", "--json"]) == 0
     document = read_json(capsys)
-    assert [item["name"] for item in document] == list(GALLERY)
-    for item, example in zip(document, GALLERY.values(), strict=True):
+    assert [item["name"] for item in document] == list(solved)
+    for item, example in zip(document, solved.values(), strict=True):
         assert item["ok"] is True
         assert item["failure"] is None
         assert item["facts"]
@@ -703,13 +705,15 @@ def run(*arguments):
 def kept():
     return {str(path) for path in cache.CACHE_DIRECTORY.rglob("*.nbc")}
 
-for example in installed().values():  # functions of the gallery's own are compiled when they are first asked for
+names = NAMES or list(installed())
+for example in map(installed().get, names):  # functions of the gallery's own are compiled when they are first asked for
     system = example.build().system
     system.addressed, system.judged().addressed, system.curvature_codes()
 run("warmup")
 before, files = overloads(), kept()
 assert before and files
-run("examples", "--solve")
+for name in names:
+    run("solve", name)
 for formulation in (
     "manifold",
     "euler_parameters",
@@ -739,8 +743,9 @@ assert kept() == files, kept() - files
 """
 
 
-def test_nothing_is_left_to_compile_after_warmup(own_cache: Path) -> None:
-    run = run_python(AFTER_WARMUP, CARDAN_CACHE_DIR=str(own_cache))
+@pytest.mark.parametrize("names", [["rsur", "bricard", "coin"], pytest.param([], id="all", marks=pytest.mark.long)])
+def test_nothing_is_left_to_compile_after_warmup(names: list[str], own_cache: Path) -> None:
+    run = run_python(f"NAMES = {names}\n{AFTER_WARMUP}", CARDAN_CACHE_DIR=str(own_cache))
     assert run.returncode == 0, run.stderr
 
 

@@ -32,6 +32,7 @@ from cardan.system.parts import Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
 from fuzz.oracles.joints import JOINTS as ORACLES
+from layers import sampled
 from mechanisms import BENCHMARKS, planar_4r, random_quaternion, rsur, unit
 from recursion import Recursion
 
@@ -333,7 +334,7 @@ def test_the_jacobian_is_the_cartesian_one_times_the_tangent_map(name):
         close(J, expected[1], EXACT)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@sampled("name", SYSTEMS, 16)
 def test_the_papers_jacobian_is_that_of_euler_parameters_times_the_papers_recursion(name):
     form = "relative_euler_parameters"
     system = SYSTEMS[name]()
@@ -378,7 +379,7 @@ def test_ball_joints_above_the_ancestor_are_among_these_mechanisms():
     assert sum(count > 0 for count in counts) >= 5
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@sampled("name", SYSTEMS, 16)
 def test_virtual_rotation_is_what_it_says_and_a_derivative_along_the_unit_sphere_only(name):
     """[Liu2013] 2.2: with Euler parameters in a ball joint, virtual rotation "will yield erroneous formulae"."""
     system = SYSTEMS[name]()
@@ -510,7 +511,7 @@ def along(system, x, value):
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@sampled("seed", range(3), 1)
 def test_recursion_13_is_the_derivative_of_a_turned_vector(seed):
     system, x, poses = branched(seed)
     u = np.array([0.3, -0.7, 0.5])
@@ -518,7 +519,7 @@ def test_recursion_13_is_the_derivative_of_a_turned_vector(seed):
         close(poses.J(body, u), along(system, x, lambda r, body=body: r.A[body] @ u), DIFFERENCE)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@sampled("seed", range(3), 1)
 def test_recursion_16_holds_with_the_place_on_the_body_before_and_not_as_printed(seed):
     """The second term is J_{i−1}(s′_{i−1,i}): s_{i−1,i} is fixed on body i−1.  Printed: J_i."""
     system, x, poses = branched(seed)

@@ -18,6 +18,7 @@ from cardan.coordinates import formulations
 from cardan.dynamics import quaternion_form
 from fuzz.case import build
 from fuzz.sketch import Sketch, close, grow
+from layers import sampled
 from mechanisms import matrix, planar_4r, product, random_rotation, rsur, stewart_ups
 
 X, Y, Z = np.eye(3)
@@ -457,7 +458,7 @@ def test_bad_options_are_refused(options):
 
 
 @pytest.mark.parametrize("method", ORDERS)
-@pytest.mark.parametrize("step", [0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
+@sampled("step", [0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 def test_a_step_that_is_too_large_is_flagged(step, method):
     """Where the run says that it is done, its result is right to 2 % of the size."""
     silent = []

@@ -15,6 +15,7 @@ import cardan as cd
 from cardan.errors import ModelError
 from cardan.examples import REGISTRY
 from cardan.math import euler
+from layers import sampled
 
 G = 9.81
 Z, X, Y = (0, 0, 1), (1, 0, 0), (0, 1, 0)
@@ -177,7 +178,7 @@ def ends(end):
     return (end.a, end.b) if hasattr(end, "features") else (end,)
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@sampled("name", REGISTRY, 8)
 def test_action_is_reaction(name):
     """Forces and torques of a constraint on all its bodies, the ground included, cancel."""
     m, sim = simulated(name)

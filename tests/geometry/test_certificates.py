@@ -9,6 +9,7 @@ import cardan as cd
 import distance_judge as judge
 from cardan.geometry.tables import Ball, SearchOptions
 from distance_judge import judged, random_pose, rotation
+from layers import sampled
 
 g = cd.geometry
 
@@ -114,7 +115,7 @@ def test_minima_that_cannot_be_separated_are_refused():
         g.Distance(g.torus(2.0, 0.5), (0.0, 0.0, 0.0)).minima(budget=5000)
 
 
-@pytest.mark.parametrize("budget", [30, 100, 300])
+@sampled("budget", [30, 100, 300], 2)
 def test_the_margin_of_a_search_that_ends_early_is_valid(budget):
     unfinished = 0
     for seed in range(6):

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 import cardan as cd
 import distance_judge as judge
 from distance_judge import judged, random_pose, rotation
+from layers import sampled
 
 g = cd.geometry
 LYING = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)  # the axis z of a cylinder becomes −y
@@ -50,7 +51,7 @@ CENTRES = {
 }
 
 
-@pytest.mark.parametrize("name", CENTRES)
+@sampled("name", CENTRES, 5)
 def test_points_that_are_equally_far_from_a_whole_curve_or_surface(name):
     shape, p, expected = CENTRES[name]
     pair = g.closest_point(shape, p)

@@ -13,6 +13,7 @@ import distance_judge as judge
 from cardan.geometry.distance import pose_of
 from cardan.math import euler
 from distance_judge import judged, random_pose, rotation
+from layers import sampled
 
 g = cd.geometry
 KNOTS = (0, 0, 0, 0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1, 1)
@@ -259,7 +260,7 @@ def circle_of_parameters(radius):
     return g.Curve(0.5 + radius * corners, weights, [0, 0, 0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1, 1, 1], degree=2)
 
 
-@pytest.mark.parametrize("aside", [0.0, 1e-9, 1e-6])
+@sampled("aside", [0.0, 1e-9, 1e-6], 2)
 def test_above_the_centre_of_a_hole_all_points_of_its_edge_are_the_closest(aside):
     plate = g.Surface(np.array([[[0, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 1, 0]]], dtype=float), degree=1)
     ring = g.Face(plate, [[circle_of_parameters(0.4)], [circle_of_parameters(0.2)]])
@@ -460,7 +461,7 @@ def sheet_with_hole(ways=(1, 1)):
     return g.Face(sheet, [[c if way > 0 else c.reversed()] for c, way in zip(loops, ways, strict=True)])
 
 
-@pytest.mark.parametrize("ways", [(1, 1), (1, -1), (-1, 1), (-1, -1)])
+@sampled("ways", [(1, 1), (1, -1), (-1, 1), (-1, -1)], 2)
 def test_the_sign_of_a_gap_at_an_edge_is_the_side_of_the_normal(ways):
     face = sheet_with_hole(ways)
     whole = g.Distance(face.surface, (0.0, 0.0, 0.0))

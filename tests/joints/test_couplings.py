@@ -153,7 +153,7 @@ def moved(formulation, q, v, t, bodies):
     return out
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@sampled("formulation", FORMULATIONS, 1)
 @pytest.mark.parametrize("name", COUPLINGS)
 def test_jacobian_and_gamma_of_a_coupling_are_the_derivatives_of_its_equation(name, formulation):
     """By nine-point differences of the equation written a second time, in poses that satisfy no joint."""

@@ -17,6 +17,7 @@ import cardan
 from cardan.analysis import chunks
 from cardan.cli import figures, main, progress
 from cardan.examples import REGISTRY
+from layers import sampled
 from papers import bench, minima, parallel, pictures, table2
 
 Captured = pytest.CaptureFixture[str]
@@ -129,7 +130,7 @@ def test_minima_as_json_and_as_a_picture(tmp_path: Path, capsys: Captured) -> No
     assert "<svg" in picture.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@sampled("name", sorted(REGISTRY), 6)
 def test_every_mechanism_of_the_gallery_can_be_drawn_on_its_way(name: str, tmp_path: Path) -> None:
     """Also those with drivers, limits and gears, which relate coordinates and have no position."""
     pytest.importorskip("matplotlib")
@@ -396,7 +397,7 @@ def test_a_full_file_is_reported_and_the_table_is_printed(capsys: Captured) -> N
 
 
 @needs_full
-@pytest.mark.parametrize("arguments", [["examples"], ["examples", "--json"], ["solve", "rsur"], LIU])
+@sampled("arguments", [["examples"], ["examples", "--json"], ["solve", "rsur"], LIU], 2)
 def test_a_full_stdout_is_reported(arguments: list[str], tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     if arguments is LIU:

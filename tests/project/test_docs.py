@@ -138,6 +138,8 @@ def find_citations(text: str) -> Iterator[tuple[str, int]]:
 
 def find_citations_in_module(source: str) -> Iterator[tuple[str, int]]:
     """Keys cited in the docstrings and comments of a module, with their lines in it."""
+    if not any(find_citations(source)):  # most modules cite nothing: they need not be parsed
+        return
     texts = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -20,6 +20,7 @@ from cardan.kernel.memory import JIT_DISABLED
 from cardan.solvers import linear, methods
 from cardan.solvers.problem import Budget, Linear, Problem
 from cardan.system.state import Pose
+from layers import sampled
 from papers import descent, liu2013, parallel
 
 SMALL = ("rsur", "planar_4r", "stewart_distance", "lead_screw", "planetary_gear", "folding_table")
@@ -80,7 +81,7 @@ def compare(run):
 
 @pytest.mark.parametrize("method", ["auto", *methods.REGISTRY])
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-@pytest.mark.parametrize("name", SMALL)
+@sampled("name", SMALL)
 def test_no_solver_exceeds_its_workspace(name, formulation, method):
     def run():
         m = REGISTRY[name].build()
@@ -133,7 +134,7 @@ def many(name, formulation, count=6, **options):
 
 @pytest.mark.parametrize("method", ["auto", "newton_lu", "hybrid", "gradient"])
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-@pytest.mark.parametrize("name", [*SMALL, "own"])
+@sampled("name", [*SMALL, "own"])
 def test_many_starts_do_not_exceed_their_workspaces(name, formulation, method):
     options = {"restarts": 2} if method == "auto" else {"method": method, "max_iterations": 60}
     compare(lambda: many(name, formulation, **options))
@@ -156,7 +157,7 @@ def test_failed_attempts_do_not_exceed_their_workspaces(name, options, formulati
     compare(lambda: many(name, formulation, **options))
 
 
-@pytest.mark.parametrize("method", ["auto", "newton", "gradient"])
+@sampled("method", ["auto", "newton", "gradient"], 1)
 @pytest.mark.parametrize("formulation", ["manifold", "euler_parameters", "relative"])
 def test_linear_algebra_of_large_systems_does_not_exceed_its_workspace(formulation, method):
     def run():
@@ -222,7 +223,7 @@ def test_a_diagnosis_does_not_exceed_its_workspace(name):
 
 
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-@pytest.mark.parametrize("name", [*SMALL, "own"])
+@sampled("name", [*SMALL, "own"])
 def test_single_evaluations_do_not_exceed_their_workspace(name, formulation):
     """f, J, J x, a retraction, residuals along steps; γ if the formulation has velocities of bodies."""
 
@@ -258,7 +259,7 @@ def test_a_descent_does_not_exceed_its_workspace(name, formulation):
 @pytest.mark.nojit
 @pytest.mark.parametrize("method", ["levenberg_marquardt", "newton", "newton_lu", "gradient"])
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-@pytest.mark.parametrize("name", ["planar_4r", "stewart_distance", "lead_screw", "own"])
+@sampled("name", ["planar_4r", "stewart_distance", "lead_screw", "own"], 2)
 def test_no_piece_of_a_workspace_overflows_into_another(name, formulation, method):
     """Without the JIT every piece is an array of its own size."""
 
