@@ -126,7 +126,7 @@ def system(example: int, movable: int, equations: tuple[Equation, ...] | None = 
         else:
             relation = Relation(primitives.distance_squared, (vector(one, e.p), vector(two, e.q)), (e.value,))
         bundles.append(Bundle(f"{e.kind}_{k + 1}", [relation]))
-    return System([rotating], bundles)
+    return System([rotating._record], bundles)
 
 
 def mechanism(example: int, movable: int) -> Mechanism:

@@ -213,7 +213,8 @@ def system_of(mechanism, primitive, places, values, parameters):
             features.append(Feature(kind, turns[-1], ()))
         else:
             features.append(Feature(kind, mechanism[place], tuple(value)))
-    return System(bodies, [Bundle("it", [Relation(primitive, tuple(features), tuple(parameters))])], turns)
+    bundle = Bundle("it", [Relation(primitive, tuple(features), tuple(parameters))])
+    return System([body._record for body in bodies], [bundle], turns)
 
 
 def exponential(phi):
@@ -622,7 +623,7 @@ def one_body(name, ground, own, parameters=()):
         Feature(kind, owner, tuple(map(float, value)))
         for kind, owner, value in zip(kinds, owners, [*ground, *own], strict=True)
     )
-    return System([body], [Bundle("it", [Relation(primitive, features, parameters)])])
+    return System([body._record], [Bundle("it", [Relation(primitive, features, parameters)])])
 
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)

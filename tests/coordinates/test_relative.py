@@ -572,7 +572,8 @@ def test_equations_20_are_the_rows_of_the_evaluator(which):
         "distance_squared": (Feature(point, bodies[i], P), Feature(point, bodies[j], Q)),
     }[which]
     parameters = (0.0,) * len(REGISTRY[which].parameters)
-    system = System(bodies, [*m.joints.values(), Bundle("it", [Relation(REGISTRY[which], features, parameters)])])
+    bundles = [*m.joints.values(), Bundle("it", [Relation(REGISTRY[which], features, parameters)])]
+    system = System([body._record for body in bodies], bundles)
     form = "relative_euler_parameters"
     x = random_coordinates(system, form, 1)
     poses = Recursion(system, x)
@@ -656,7 +657,7 @@ def test_a_bundle_that_declares_no_motion_stays_a_constraint():
     a, b = m.body("a"), m.body("b")
     hinge = m.revolute("hinge", a.frame(), b.frame())
     assert tree.spanning_tree(m.system).joints == ("hinge",)
-    grown = tree.spanning_tree(System([a, b], [Bundle("own", hinge.relations)]))
+    grown = tree.spanning_tree(System([a._record, b._record], [Bundle("own", hinge.relations)]))
     assert grown.joints == ()
     assert len(grown.paths) == len(hinge.relations)
 

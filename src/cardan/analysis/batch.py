@@ -7,8 +7,9 @@ number of threads.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from cardan.lazy import LazyModule
 from cardan.solvers.tables import Outcome
 from cardan.system import check
 from cardan.system import tables as layout
+from cardan.system.drawing import Drawing
+from cardan.system.formulas import Parameter
 from cardan.system.pieces import Piece
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -39,6 +42,32 @@ MOST_RESTARTS = 1_000_000  # every thread stores the final cost of each attempt
 
 
 def assemble_many(
+    drawing: Drawing,
+    starts: Any,
+    at_time: float | None,
+    free: Iterable[str | Parameter],
+    values: Mapping[Any, Any] | None,
+    options: AssemblyOptions,
+    workers: int | None,
+    progress: Progress | None,
+    tolerances: Mapping[str, float] = MappingProxyType({}),
+) -> BatchResult:
+    """See :meth:`cardan.Mechanism.assemble_many`.
+
+    tolerances: by which the values were drawn; samples may be beyond the bounds of their parameters.
+    """
+    names = drawing.with_free(free).variables.free
+    starts, given = _starts_with_values(starts, values, drawing.drawn, drawing.contents.parameter_name)
+    both = [name for name in given if name in names]
+    if both and values is not None:
+        raise ModelError(f"parameter {both[0]!r} is free and in values; a free parameter starts from its state")
+    drawing.check_values(given, tolerances)
+    held = tuple([name for name in given if name not in names])
+    system = drawing.system.with_variables(names, held) if names or held else drawing.system
+    return _assemble_many(system, starts, at_time, options, workers, progress, given)
+
+
+def _assemble_many(
     system: System,
     starts: Any,
     at_time: float | None,
@@ -47,7 +76,7 @@ def assemble_many(
     progress: Progress | None,
     given: Mapping[str, FloatArray],
 ) -> BatchResult:
-    """See :meth:`cardan.Mechanism.assemble_many`.  given: values of parameters for each start, by name."""
+    """given: values of parameters for each start, by name."""
     began = time.perf_counter()
     check.count(options.restart_count, "restarts from many starts", 0, MOST_RESTARTS)
     threads = worker_count(workers)
@@ -70,7 +99,7 @@ def assemble_many(
     return _verdict(system, coordinates, near, ends, task, began)
 
 
-def starts_with_values(
+def _starts_with_values(
     starts: Any, values: Mapping[Any, Any] | None, drawn: Mapping[str, float], named: Callable[[Any], str]
 ) -> tuple[Any, dict[str, FloatArray]]:
     """The starts, and for each parameter that is not as drawn in all of them its values, shape (n,)."""

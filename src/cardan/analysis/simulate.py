@@ -19,6 +19,7 @@ from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import freedom
 from cardan.dynamics import tables
+from cardan.dynamics.build import connections, equations_of
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.functions import NotFiniteError
 from cardan.dynamics.generalized_alpha import GeneralizedAlpha
@@ -28,6 +29,7 @@ from cardan.dynamics.reactions import ConstraintForces
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
+from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -108,10 +110,18 @@ class Options(NamedTuple):
             raise ModelError(f"gain is {self.gain!r}, but stabilization is {word!r}; a gain belongs to 'baumgarte'")
 
 
-def simulate(
+def simulate(drawing: Drawing, duration: float, state: Any, asked: Options) -> Simulation:
+    """See :meth:`cardan.Mechanism.simulate`."""
+    system, (equations, notes) = drawing.system, equations_of(drawing)
+    simulation = _simulate(system, equations, duration, state, asked, notes)
+    simulation._connections = connections(drawing)
+    return simulation
+
+
+def _simulate(
     system: System, equations: Equations, duration: float, state: Any, asked: Options, notes: list[str]
 ) -> Simulation:
-    """See :meth:`cardan.Mechanism.simulate`.  system: that of kinematics, which assembles the start."""
+    """system: that of kinematics, which assembles the start."""
     began = clock.perf_counter()
     duration = check.positive(duration, "duration")
     o = asked.checked()

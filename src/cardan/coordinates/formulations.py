@@ -7,7 +7,7 @@ REGISTRY.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Literal
 
@@ -120,7 +120,7 @@ def problem(system: System, formulation: str, length: float | None = None, time:
     """
     own = system.judged_length
     key = ("problem", formulation) if length is None or length == own else None
-    found: Problem | None = system.cached(key, lambda: _problem(system, formulation, own)) if key else None
+    found: Problem | None = system.cached(key, partial(_problem, system, formulation, own)) if key else None
     if found is None:
         assert length is not None
         found = _problem(system, formulation, length)
@@ -161,7 +161,7 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
     if system.variable_scales is not None:
         scales = np.concatenate([scales, system.variable_scales.at(length)])
     table = structure(system, kind)
-    linear = system.cached(("linear", kind.name), lambda: linear_algebra(table))
+    linear = system.cached(("linear", kind.name), partial(linear_algebra, table))
     ints = system.addressed
     if system.has_contacts:
         ints[layout.TRACK] = _tracking.TRACK

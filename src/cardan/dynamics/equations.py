@@ -57,9 +57,8 @@ class Equations:
         self.offsets: IntArray | None = None
         self.problem = formulations.motion_problem(system, "manifold")
         self.equations, self.pattern, self.algebra, self.matrix = linear_algebra(system, self.problem.structure)
-        self.rate_rows: tuple[str, ...] = tuple(
-            dict.fromkeys(r.constraint for r in system.rows if r.primitive.of_rates)
-        )
+        every = system.rows
+        self.rate_rows: tuple[str, ...] = tuple(dict.fromkeys(r.constraint for r in every if r.primitive.of_rates))
         self.poses = self._pose_algebra()
         own = self.problem.scales[: self.problem.rows][self.equations]
         roots = np.sqrt(masses.ravel())
@@ -67,13 +66,13 @@ class Equations:
         self.gravity: FloatArray = np.array(gravity, dtype=np.float64)
         self.coordinates = self.problem.sizes[3]
         self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity, own])
-        rows = {row.constraint: row.start for row in system.rows}
+        rows = {row.constraint: row.start for row in every}
         number = {int(row): k for k, row in enumerate(self.equations)}
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
         self.drivers: IntArray = np.array(places, dtype=np.int64).reshape(-1)
         self.timed: IntArray = np.array([position for position, _, _ in system.timed], dtype=np.int64)
         self.stops = tuple(stops)
-        parameters = {row.constraint: par for row, par in zip(system.rows, ints_at(system, layout.PAR), strict=True)}
+        parameters = {row.constraint: par for row, par in zip(every, ints_at(system, layout.PAR), strict=True)}
         table = [(number[rows[stop.name]], rows[stop.name], parameters[stop.name]) for stop in stops]
         self.stop_table: AnyArray = np.array(table, dtype=tables.Stop.dtype)
         weights = own[self.stop_table["equation"]]

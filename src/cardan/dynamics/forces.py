@@ -18,8 +18,8 @@ from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.tables import Structure
 from cardan.system import tables as layout
-from cardan.system.formulas import plain
-from cardan.system.parts import Body, CountedAngle
+from cardan.system.formulas import Values, plain_at
+from cardan.system.parts import BodyRecord, CountedAngle
 from cardan.system.relations import Bundle
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -70,9 +70,16 @@ class Forces:
     """
 
     def __init__(
-        self, system: System, bodies: Sequence[Body], loads: Sequence[Load], angles: Sequence[CountedAngle]
+        self,
+        system: System,
+        bodies: Sequence[BodyRecord],
+        loads: Sequence[Load],
+        angles: Sequence[CountedAngle],
+        values: Values | None = None,
     ) -> None:
+        """values: of the formulas; they have their drawn values where none are given."""
         self.system = system
+        nodes = None if values is None else values.nodes
         self._laws: list[_Law] = []
         self._wrenches: list[_Wrench] = []
         bundles = []
@@ -82,12 +89,14 @@ class Forces:
                 self._laws.append(_Law(name, *law, sum(r.primitive.rows for r in relations), function))
             if wrench is not None:
                 body = system.index[wrench.body.name]
-                point = self._in_principal(body, np.array(plain(wrench.point)) - system.reference_points[body])
+                point = self._in_principal(
+                    body, np.array(plain_at(wrench.point, nodes)) - system.reference_points[body]
+                )
                 vector = np.array(wrench.vector)
                 vector = self._in_principal(body, vector) if wrench.in_body else vector
                 numbers = (*point.tolist(), *vector.tolist())
                 self._wrenches.append(_Wrench(body, wrench.is_torque, wrench.in_body, numbers, function))
-        self._packed = System(bodies, bundles, angles, system.reference_frames)
+        self._packed = System(bodies, bundles, angles, system.reference_frames, formulas=values)
         self._make_tables()
 
     def _make_tables(self) -> None:

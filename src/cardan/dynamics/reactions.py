@@ -7,7 +7,7 @@ world.  A component is unique if no λ with Jᵀλ = 0 changes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,13 +17,13 @@ from cardan.coordinates import formulations
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.tables import WIDTH, Control, ForceWork, Pattern, Strip
 from cardan.errors import ModelError
-from cardan.joints import Coordinate, Joint, JointKind, Role
+from cardan.joints import Joint, JointKind, Role
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Linear, Problem
 from cardan.system import check
 from cardan.system import tables as layout
-from cardan.system.parts import GROUND, Direction, Point
+from cardan.system.parts import GROUND
 from cardan.system.relations import Place
 from cardan.system.state import FloatArray, State, Touch
 from cardan.system.system import IntArray, System
@@ -60,23 +60,17 @@ class Connection(NamedTuple):
     places: tuple[Place, ...]
 
 
-def connection(joint: Joint) -> Connection:
+def connection(joint: Joint, by_end: Sequence[tuple[Place, ...]]) -> Connection:
     """Of a joint or driver: its frames a and b.  Of a coupling: frame b of its first and of its second coordinate.
 
-    Of a rate row on one body: no frame a.
+    Of a rate row on one body: no frame a.  by_end: the frames of each end.
     """
-    places = tuple(place for end in joint.ends for place in _places(end))
-    sides = places if len(joint.ends) == 1 else tuple(_places(end)[-1] for end in joint.ends)
+    places = tuple(place for own in by_end for place in own)
+    sides = places if len(by_end) == 1 else tuple(own[-1] for own in by_end)
     if joint.kind.role is Role.RATE:  # several features of it may be on one body
         sides = tuple({place.body: place for place in reversed(places)}.values())[::-1]
     a, b = sides if len(sides) == 2 else (None, sides[0] if len(sides) == 1 else None)
     return Connection(joint.kind, a, b, places)
-
-
-def _places(end: Any) -> tuple[Place, ...]:
-    if isinstance(end, Coordinate):
-        return Place.of(end.a), Place.of(end.b)
-    return (Place.of(Point(end.body, (0.0, 0.0, 0.0)) if isinstance(end, Direction) else end),)
 
 
 class ConstraintForces:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, NoReturn, SupportsIndex
 
@@ -16,14 +15,15 @@ from cardan.analysis.touching import lost_contacts, refuse_jumps
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
 from cardan.dynamics import tables as dynamics_tables
-from cardan.dynamics.equations import AnyArray, Equations
+from cardan.dynamics.build import equations_of, metric_equations
+from cardan.dynamics.equations import AnyArray
 from cardan.dynamics.integrate import Integration, Settings
 from cardan.errors import ModelError, SessionError
 from cardan.interact import tables
 from cardan.interact.closing import Closing
 from cardan.interact.dynamic import DynamicRun
 from cardan.interact.hand import Hand
-from cardan.interact.range import Explorer, Range
+from cardan.interact.range import Explorer, Range, probed
 from cardan.interact.record import Record
 from cardan.interact.servo import Servo
 from cardan.lazy import LazyModule
@@ -31,8 +31,9 @@ from cardan.math import euler
 from cardan.solvers.tables import Outcome
 from cardan.system import check
 from cardan.system import tables as layout
+from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State
-from cardan.system.system import IntArray, System
+from cardan.system.system import IntArray
 
 _blocks = LazyModule("cardan.solvers._blocks")
 _hands = LazyModule("cardan.interact._hands")
@@ -86,20 +87,6 @@ EVENT_NAMES: Final = {
 }
 
 
-class Source(NamedTuple):
-    """What a session is made of.
-
-    ``system``: that of kinematics, which assembles the start.  ``equations``: returns the equations of motion; in a
-    kinematic session with a size of each body for its mass.  ``owner``: the mechanism, whose bodies and joints the
-    methods accept.  ``probe``: gives the equations with one more coordinate, for its range.
-    """
-
-    system: System
-    equations: Callable[[], Equations]
-    owner: Any
-    probe: Callable[[Any, Any], tuple[str, Equations, str]]
-
-
 class Session:
     """A mechanism that an operator moves, cycle by cycle; made by :meth:`cardan.Mechanism.session`.
 
@@ -108,7 +95,8 @@ class Session:
 
     def __init__(
         self,
-        source: Source,
+        drawing: Drawing,
+        owner: Any,
         state: Any,
         *,
         mode: str = "kinematic",
@@ -119,11 +107,15 @@ class Session:
         formulation: formulations.Formulation = "manifold",
         tolerance: float = verdict.TOLERANCE,
     ) -> None:
-        system, _, owner, self._probed = source
-        self._source = source
+        """drawing: of the mechanism; later changes of it do not matter to the session.
+
+        owner: the mechanism, whose bodies and joints the methods accept.
+        """
+        system = drawing.system
+        self._drawing, self._kinematics = drawing, system
         self._owner = owner
         self._ended: tuple[str, ...] = ()  # contacts that ended in the last cycle
-        self._numbers = {name: k for k, name in enumerate(owner.bodies)}
+        self._numbers = {name: k for k, name in enumerate(system.names)}
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self._mode = check.choice(mode, "mode", MODES)
         if mode == "dynamic":
@@ -150,13 +142,14 @@ class Session:
 
     def _begin(self, state: Any, time: float | None, options: AssemblyOptions) -> None:
         """Let hands act from a state on, which is assembled."""
-        system = self._source.system
+        system = self._kinematics
         system.refuse_timed("a session")
         found = assemble(system, state, time, options)
         if not found.ok:
             raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
         mode = self.mode
-        self._equations = e = self._source.equations()
+        # in a kinematic session with a size of each body for its mass
+        self._equations = e = equations_of(self._drawing)[0] if mode == "dynamic" else metric_equations(self._drawing)
         if mode == "kinematic":
             driven = [signal.name for _, signal in e.system.signals if isinstance(signal, GivenRate)]
             if driven:
@@ -543,7 +536,7 @@ class Session:
             return self._probe(of, name)
 
     def _probe(self, of: Any, axis: Any) -> Range:
-        key, equations, unit = self._probed(of, axis)
+        key, equations, unit = probed(self._drawing, of, axis)
         own = equations.system
         known = self.state.angles
         angles = np.array([known.get(k, 0.0) for k in own.counted_angles])
