@@ -12,6 +12,7 @@ as long as each turn leads nearer to a limit.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
