@@ -35,7 +35,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
-	@echo "make quick             unit tests and one law of each family, in a minute"
+	@echo "make quick             the first case of every test that is not slow, in a minute"
 	@echo "make test              lint, types, import contracts, tests, tests without the JIT; of the client too"
 	@echo "make client            build the page of the workbench; lint, types and tests of its sources"
 	@echo "make lint types contracts docs-test    one of these alone"
@@ -52,7 +52,7 @@ help:
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
 	@echo "make long              make fuzz, the laws that take too many cases for make test, and make processors"
 	@echo "make processors        tests of numbers with the code of processors without AVX-512 (v3), and AVX (v2)"
-	@echo "make generated         what follows from the kinds of joints, loads and shapes: types, tables, the schema"
+	@echo "make generated         what follows from kinds of joints, loads and shapes and from tables: types, documents, the schema"
 	@echo "make images            the pictures of the documents"
 	@echo "make clean             remove what make made"
 
@@ -63,6 +63,7 @@ demo: $(STAMP)
 
 # Kernels that are not compiled yet are compiled by the tests that need them.
 quick: $(STAMP)
+	@$(BIN)/python client/build.py
 	@$(BIN)/python -m pytest -q $(PARALLEL) -m quick
 
 # The kernels are compiled on one core while another runs the checkers.
@@ -114,7 +115,7 @@ docs-test: $(STAMP)
 
 nojit-test: $(STAMP)
 	@echo "== tests with the JIT disabled"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(PARALLEL) -m nojit
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(PARALLEL) -m "nojit and not long"
 
 bench-foundation: $(STAMP)
 	@$(BIN)/python benchmarks/foundation.py
@@ -243,4 +244,4 @@ $(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
 
 clean:
 	@rm -rf $(VENV) $(LOWEST) $(CADQUERY) $(BUILD123D) dist build client/node_modules client/build src/cardan/view/page.html $(GENERATED) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
-	@find src tests benchmarks fuzz docs client -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks fuzz docs client gallery papers -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -31,6 +31,12 @@ import { Values } from './values';
 import { ViewCube } from './viewcube';
 import * as wire from './wire';
 
+/** Values of all coordinates of joints, and the drivers, in the state of the server. */
+interface ValueData {
+  values: number[];
+  drivers: wire.Driver[];
+}
+
 const TEXTS = 80; // ms between changes of the numbers that people read
 
 export class App {
@@ -51,6 +57,7 @@ export class App {
   private keepsCamera = false; // the next scene is another version of this one
   private stops: string[] = []; // limits that hold and contacts that are lost, in words
   private reactionsShown = false;
+  private told: ValueData | null = null;
   private restoring: { item: string; poses: number[] } | null = null;
   private nextTexts = 0;
   private largestReaction = 0;
@@ -113,10 +120,7 @@ export class App {
       this.stage,
       this.joints,
       {
-        undo: () => {
-          this.transport.close(false);
-          this.send('undo');
-        },
+        undo: () => this.undo(),
         reset: () => {
           this.transport.close(false);
           this.send('reset');
@@ -211,11 +215,11 @@ export class App {
       this.tools.node,
       this.cube.node,
       this.transport.node,
-      this.status.node,
       this.messages.progress,
       this.messages.node,
       this.tools.help,
     );
+    this.lists.node.append(this.status.node);
     this.status.node.hidden = this.isRecorded;
   }
 
@@ -255,9 +259,9 @@ export class App {
       this.freedomList.show(this.freedoms);
       this.showTexts(performance.now(), true);
     },
-    drivers: (message) => {
-      if (this.model) this.model.drivers = message.drivers as wire.Driver[];
-      this.drivers.show(this.model?.drivers ?? []);
+    values: (message) => {
+      this.told = message as unknown as ValueData;
+      this.takeValues();
     },
     pins: (message) => this.parts.setPins((message.bodies as number[]).map((b) => b + 1)),
     poses: (message) => this.namedPoses.show(message.names as string[]),
@@ -306,6 +310,7 @@ export class App {
     this.transport.close(false);
     this.scene = scene;
     this.frame = null;
+    this.told = null;
     this.freedoms = null;
     this.stops = [];
     this.lines.clear();
@@ -456,10 +461,7 @@ export class App {
       this.hand.cancel();
       this.gallery.toggle(false);
     },
-    undo: () => {
-      this.transport.close(false);
-      this.send('undo');
-    },
+    undo: () => this.undo(),
     play: () => this.transport.toggle(),
     arrow: (x, y) => this.arrow(x, y),
     zoom: (factor) => this.stage.zoomBy(factor),
@@ -485,6 +487,19 @@ export class App {
 
   // -- motions -------------------------------------------------------------------------------------------------------
 
+  private undo(): void {
+    this.transport.close(true); // to the state of the server
+    this.send('undo');
+  }
+
+  /** Take the values that the server has told last: whole turns are counted from these. */
+  private takeValues(): void {
+    if (!this.told || !this.model) return;
+    this.valuesNow.take([...this.told.values]);
+    this.model.drivers = this.told.drivers.map((driver) => ({ ...driver }));
+    this.drivers.show(this.model.drivers);
+  }
+
   private setLive(on: boolean): void {
     this.transport.close(false);
     this.live = on;
@@ -494,7 +509,6 @@ export class App {
   private startClip(clip: wire.ClipData): void {
     if (clip.bodies !== this.stage.parts.length - 1) return;
     this.clipNumber = clip.number ?? 0;
-    this.valuesNow.restart();
     this.largestReaction = largest(clip.reactions);
     this.transport.start(clip);
     this.traceClip();
@@ -534,6 +548,7 @@ export class App {
     if (back && this.frame) {
       this.draw(this.frame.poses);
       this.stage.contacts.place(this.frame.contacts);
+      this.takeValues();
     }
   }
 
@@ -564,8 +579,9 @@ export class App {
     if (now < this.nextTexts && !atOnce) return;
     this.nextTexts = now + (this.stage.software && this.stage.busy ? 3 : 1) * TEXTS;
     if (this.model && this.poses.length === 7 * (this.stage.parts.length - 1)) {
-      this.valuesNow.update(this.poses);
-      if (this.link) this.drivers.follow(this.model.drivers, this.poses, this.player);
+      this.valuesNow.update(this.poses, this.player);
+      const recorded = (c: wire.CoordinateData) => this.valuesNow.recorded(c, this.player);
+      if (this.link) this.drivers.follow(this.model.drivers, this.poses, recorded);
       this.joints.show();
     }
     this.status.show(this.freedoms, this.frame, this.stops);

@@ -32,16 +32,16 @@ export function value(coordinate: CoordinateData, poses: Float32Array, near?: nu
   return near === undefined ? angle : angle + 2 * Math.PI * Math.round((near - angle) / (2 * Math.PI));
 }
 
-/** Two digits after the point; rounding does not show as −0. */
-export function fixed(x: number): string {
-  return x.toFixed(2).replace(/^-(0\.00)$/, '$1');
+/** Digits after the point; rounding does not show as −0. */
+export function fixed(x: number, digits = 2): string {
+  return x.toFixed(digits).replace(/^-(0\.0*)$/, '$1');
 }
 
 /** For people: degrees or millimetres. */
 export function show(x: number, unit: string): string {
   if (!Number.isFinite(x)) return '–';
-  if (unit === 'rad') return `${((x * 180) / Math.PI).toFixed(1)}°`;
-  if (unit === 'm') return Math.abs(x) < 10 ? `${(1000 * x).toFixed(1)} mm` : `${x.toFixed(2)} m`;
+  if (unit === 'rad') return `${fixed((x * 180) / Math.PI, 1)}°`;
+  if (unit === 'm') return Math.abs(x) < 10 ? `${fixed(1000 * x, 1)} mm` : `${fixed(x)} m`;
   return `${quantity(x)} ${unit}`;
 }
 

@@ -56,7 +56,7 @@ export class Desk {
   readonly node = h('section', { id: 'desk', hidden: true });
   private data: DeskData | null = null;
   private picked: Picked[] = [];
-  private overlays: THREE.Mesh[] = [];
+  private overlays: THREE.Group[] = [];
 
   constructor(
     private readonly stage: Stage,
@@ -121,7 +121,7 @@ export class Desk {
         class: 'icon-button small refuse',
         'aria-pressed': String(!one.accepted),
       }),
-      h('p', { class: 'hint' }, one.reason, one.mark ? h('em', {}, ` ${one.mark}`) : null),
+      h('p', { class: 'hint' }, one.reason, one.mark ? h('em', {}, `; ${one.mark}`) : null),
     );
   }
 
@@ -142,6 +142,19 @@ export class Desk {
         `${data.parts[part].name}: ${data.parts[part].faces[face].text}`,
       );
     });
+    const join = h(
+      'button',
+      {
+        type: 'button',
+        class: 'button',
+        id: 'join',
+        click: () => {
+          join.disabled = true; // until the server has answered, or other faces are picked
+          this.join(choice.value);
+        },
+      },
+      'Add joint',
+    );
     const need =
       this.picked.length < 2
         ? 'Click a face of another part.'
@@ -153,18 +166,7 @@ export class Desk {
       { id: 'picks' },
       h('div', { class: 'chips' }, ...chips),
       need ? h('p', { class: 'hint' }, need) : null,
-      kinds.length
-        ? h(
-            'div',
-            { class: 'actions' },
-            choice,
-            h(
-              'button',
-              { type: 'button', class: 'button', id: 'join', click: () => this.join(choice.value) },
-              'Add joint',
-            ),
-          )
-        : null,
+      kinds.length ? h('div', { class: 'actions' }, choice, join) : null,
     );
   }
 
@@ -180,25 +182,26 @@ export class Desk {
 
   private join(kind: string): void {
     const [a, b] = this.picked.map(({ part, face }) => ({ part: this.data!.parts[part].name, face }));
-    this.picked = [];
     this.send('join', { kind, part_a: a.part, face_a: a.face, part_b: b.part, face_b: b.face });
   }
 
   /** Colour faces: those of the first part of a pair, and those of the second. */
   private paint(faces: Picked[]): void {
-    for (const mesh of this.overlays) {
-      mesh.removeFromParent();
-      mesh.geometry.dispose();
-      (mesh.material as THREE.Material).dispose();
+    for (const overlay of this.overlays) {
+      overlay.removeFromParent();
+      for (const mesh of overlay.children as THREE.Mesh[]) {
+        mesh.geometry.dispose();
+        (mesh.material as THREE.Material).dispose();
+      }
     }
     const first = faces[0]?.part;
     this.overlays = faces.flatMap(({ part, face }) => {
       const { part: number, runs } = this.data!.parts[part];
       const view = this.stage.parts[number];
       if (!view?.faces.length) return [];
-      const mesh = colored(view.faces[0].geometry, runs, face, COLORS[part === first ? 0 : 1]);
-      view.node.add(mesh);
-      return [mesh];
+      const overlay = colored(view.faces[0].geometry, runs, face, COLORS[part === first ? 0 : 1]);
+      view.node.add(overlay);
+      return [overlay];
     });
     this.stage.redraw();
   }

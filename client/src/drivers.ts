@@ -2,8 +2,7 @@
 
 import { value as coordinateValue, fixed } from './coordinates';
 import { h } from './dom';
-import type { Player } from './player';
-import type { Driver } from './wire';
+import type { CoordinateData, Driver } from './wire';
 import { shownIn } from './words';
 
 /** Shift the ends of a slider, so that a value outside is not shown at its end. */
@@ -72,11 +71,10 @@ export class Drivers {
     );
   }
 
-  /** Show the values in the poses that are drawn; whole turns are those of the clip, or of the value shown last. */
-  follow(drivers: Driver[], poses: Float32Array, player: Player | null): void {
+  /** Show the values in the poses that are drawn; whole turns are those that are recorded, or of the value before. */
+  follow(drivers: Driver[], poses: Float32Array, recorded: (c: CoordinateData) => number | undefined): void {
     for (const driver of drivers) {
-      const near = player?.value(driver.of, driver.coordinate.kind) ?? driver.value;
-      driver.value = coordinateValue(driver.coordinate, poses, near);
+      driver.value = coordinateValue(driver.coordinate, poses, recorded(driver.coordinate) ?? driver.value);
       this.update(driver);
     }
   }

@@ -26,20 +26,24 @@ export function cornersOf(runs: Runs, face: number, index: ArrayLike<number>): n
   return found;
 }
 
-/** A face of a part over its own colour. */
-export function colored(geometry: THREE.BufferGeometry, runs: Runs, face: number, color: number): THREE.Mesh {
+const SEEN = 0.75; // opacity of a coloured face
+const HIDDEN = 0.12; // where something is in front of it: a bore is seen from outside too, but behind the rest
+
+/** A face of a part over its own colour, and faintly through what is in front of it. */
+export function colored(geometry: THREE.BufferGeometry, runs: Runs, face: number, color: number): THREE.Group {
   const shape = new THREE.BufferGeometry();
   shape.setAttribute('position', geometry.getAttribute('position'));
   shape.setAttribute('normal', geometry.getAttribute('normal'));
   shape.setIndex(cornersOf(runs, face, geometry.getIndex()!.array));
-  const material = new THREE.MeshBasicMaterial({
-    color,
-    transparent: true,
-    opacity: 0.75,
-    depthTest: false, // a bore is seen from outside too
-    side: THREE.DoubleSide,
-  });
-  const mesh = new THREE.Mesh(shape, material);
-  mesh.renderOrder = 6;
-  return mesh;
+  const common = { color, transparent: true, depthWrite: false, side: THREE.DoubleSide };
+  const found = new THREE.Group();
+  for (const [opacity, depthFunc] of [
+    [SEEN, THREE.LessEqualDepth],
+    [HIDDEN, THREE.GreaterDepth],
+  ] as const) {
+    const mesh = new THREE.Mesh(shape, new THREE.MeshBasicMaterial({ ...common, opacity, depthFunc }));
+    mesh.renderOrder = 6;
+    found.add(mesh);
+  }
+  return found;
 }

@@ -13,6 +13,10 @@ export interface FreedomData {
   motions: string[] | null;
 }
 
+/** How many there are; without closed joints the count says nothing. */
+export const dofText = (found: FreedomData): string =>
+  found.assembled ? plural(found.dof, 'degree of freedom', 'degrees of freedom') : 'not assembled';
+
 export class Freedoms {
   readonly node = h('section', { id: 'freedoms' });
 
@@ -20,7 +24,7 @@ export class Freedoms {
 
   show(found: FreedomData | null): void {
     this.node.replaceChildren(
-      h('h2', {}, found ? plural(found.dof, 'degree of freedom', 'degrees of freedom') : 'Degrees of freedom'),
+      h('h2', {}, found?.assembled ? dofText(found) : 'Degrees of freedom'),
       ...this.rows(found),
     );
   }
@@ -28,6 +32,7 @@ export class Freedoms {
   private rows(found: FreedomData | null): Node[] {
     const hint = (text: string) => h('p', { class: 'hint' }, text);
     if (!found) return [hint('Computing …')];
+    if (!found.assembled) return [hint('Not assembled: freedoms are counted where every joint is closed.')];
     const rows: Node[] = [];
     if (found.motions === null) rows.push(hint('Too many parts for a list. Drag a part to see how it moves.'));
     else if (!found.motions.length) rows.push(hint('Nothing can move: it is a structure.'));

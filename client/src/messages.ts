@@ -3,6 +3,7 @@
 import { h, iconButton } from './dom';
 
 const MOST = 3;
+const BRIEF = 5000; // ms for which information is shown; errors and warnings stay until they are closed
 
 export class Messages {
   readonly node = h('div', { id: 'messages', role: 'alert' });
@@ -24,11 +25,12 @@ export class Messages {
       { class: `message ${level} ${mark}` },
       h('b', {}, title),
       iconButton('close', 'Close', () => node.remove(), { class: 'icon-button small' }),
-      h('p', {}, text),
+      text ? h('p', {}, text) : null,
     );
     for (const old of [...this.node.children]) if (old.querySelector('b')?.textContent === title) old.remove();
     this.node.append(node);
     while (this.node.children.length > MOST) this.node.firstChild!.remove();
+    if (level === 'info') setTimeout(() => node.remove(), BRIEF);
   }
 
   has(mark: string): boolean {

@@ -5,7 +5,7 @@ import { quantity } from './coordinates';
 import { h, setText } from './dom';
 import type { Hand } from './hand';
 import type { Stage } from './stage';
-import { type FrameData, GRASPED, SHORT, type Triple } from './wire';
+import { type FrameData, GRASPED, MOVING, SHORT, type Triple } from './wire';
 
 const SEEN = 3; // pixels: a shorter arrow is not seen, so its force is not shown either
 const STEP = 12; // pixels that an arrow key moves a part
@@ -28,7 +28,8 @@ export class Pull {
     const pixel = this.stage.pixel(from);
     this.stage.arrow.set(from, grab.target, pixel);
     const isFar = from.distanceTo(grab.target) > SEEN * pixel;
-    const isShort = isFar && Boolean(frame && frame.flags & SHORT) && !grab.push && !isSoft;
+    const cannotReach = frame !== null && (frame.flags & (SHORT | MOVING)) === SHORT; // unless it is still on the way
+    const isShort = isFar && cannotReach && !grab.push && !isSoft;
     const force = frame && frame.flags & GRASPED ? Math.hypot(...frame.force) : 0;
     this.stage.arrow.color(isShort ? UNREACHED : REACHED);
     const at = this.stage.screen(grab.target);

@@ -92,8 +92,9 @@ export class Stage extends View {
 
   // -- building ------------------------------------------------------------------------------------------------------
 
-  /** keepsCamera: of another version of the same mechanism. */
+  /** keepsCamera: of another version of the same mechanism, unless that is no longer in the view. */
   build(data: SceneData, keepsCamera = false): void {
+    const before = this.shown;
     this.clear();
     this.extent = data.extent;
     this.up.fromArray(data.up);
@@ -170,8 +171,16 @@ export class Stage extends View {
     this.measure();
     this.floor.fit(this.center, this.radius, this.up, this.low);
     this.setTheme(this.theme);
-    if (keepsCamera) this.project();
-    else this.fit();
+    const after = this.shown;
+    const isLost = after === 'none' || (after === 'some' && before === 'all');
+    if (keepsCamera && !isLost) this.project();
+    else super.fit();
+  }
+
+  /** Show everything where it is now. */
+  override fit(direction?: THREE.Vector3): void {
+    this.measure();
+    super.fit(direction);
   }
 
   private clear(): void {

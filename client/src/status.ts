@@ -1,9 +1,16 @@
 // Degrees of freedom, residual and step time, always in sight; limits and lost contacts in words.
 
 import { h, setText } from './dom';
-import type { FreedomData } from './freedoms';
+import { dofText, type FreedomData } from './freedoms';
 import type { FrameData } from './wire';
-import { plural } from './words';
+
+const ROUNDING = 1e-15; // relative: a smaller residual is rounding
+
+/** The largest residual, for people. */
+export const residualText = (residual: number): string => {
+  if (!Number.isFinite(residual)) return '–';
+  return Math.abs(residual) < ROUNDING ? '0' : residual.toExponential(1);
+};
 
 export class Status {
   private readonly lamp = h('span', { id: 'lamp', title: 'not connected' });
@@ -27,9 +34,8 @@ export class Status {
   }
 
   show(freedoms: FreedomData | null, frame: FrameData | null, stops: string[]): void {
-    const residual = frame && Number.isFinite(frame.residual) ? frame.residual.toExponential(1) : '–';
-    setText(this.dof, freedoms ? plural(freedoms.dof, 'degree of freedom', 'degrees of freedom') : '–');
-    setText(this.residual, `residual ${residual}`);
+    setText(this.dof, freedoms ? dofText(freedoms) : '–');
+    setText(this.residual, `residual ${residualText(frame?.residual ?? Number.NaN)}`);
     setText(this.step, `step ${frame?.milliseconds ? `${frame.milliseconds.toFixed(2)} ms` : '–'}`);
     setText(this.stops, stops.join('; '));
     this.stops.hidden = !stops.length;

@@ -2,6 +2,7 @@
 
 import * as coordinates from './coordinates';
 import { keyOf } from './line';
+import type { Player } from './player';
 import type { CoordinateData } from './wire';
 
 export class Values {
@@ -21,15 +22,21 @@ export class Values {
     this.byKey = new Map(list.map((c, k) => [keyOf(this.nameOf(c), c.kind), k]));
   }
 
-  /** Forget the whole turns that were counted. */
-  restart(): void {
-    this.all = [];
+  /** Take the values that the server has: whole turns are counted from these. */
+  take(values: number[]): void {
+    this.all = values;
   }
 
-  update(poses: Float32Array): void {
+  /** In other poses; whole turns are those that a player has recorded, or of the values before. */
+  update(poses: Float32Array, player: Player | null): void {
     this.list.forEach((c, k) => {
-      this.all[k] = coordinates.value(c, poses, this.all[k]);
+      this.all[k] = coordinates.value(c, poses, this.recorded(c, player) ?? this.all[k]);
     });
+  }
+
+  /** The value of a coordinate that a player has recorded. */
+  recorded(c: CoordinateData, player: Player | null): number | undefined {
+    return player?.value(this.nameOf(c), c.kind);
   }
 
   /** Those of a joint, for people. */
@@ -55,7 +62,7 @@ export class Values {
 
   /** As plots call it: the joint, and the coordinate where the joint has several. */
   nameOf(c: CoordinateData): string {
-    const several = this.ofJoint.get(c.joint)!.length > 1;
+    const several = (this.ofJoint.get(c.joint)?.length ?? 0) > 1; // a driver may be without a joint
     return several && c.name !== 'angle' ? `${c.joint}.${c.name}` : c.joint;
   }
 }

@@ -27,7 +27,7 @@ export abstract class View {
     this.camera = new THREE.PerspectiveCamera(FOV, 1, 0.01, 100);
     this.orbit = new OrbitControls(this.camera, canvas);
     this.orbit.enableDamping = false;
-    this.orbit.addEventListener('change', () => this.redraw());
+    this.orbit.addEventListener('change', () => this.project()); // near and far follow the distance
   }
 
   /** Draw again in the next frame. */
@@ -48,26 +48,53 @@ export abstract class View {
     return true;
   }
 
+  /** What is seen keeps its place and its size relative to the room that the panels leave. */
   resize(width: number, height: number): void {
+    const { away } = this;
+    const before = this.needed(away);
     this.size = { width: Math.max(1, width), height: Math.max(1, height) };
     this.setSize(this.size.width, this.size.height);
     const box = this.canvas.getBoundingClientRect();
     this.corner = { x: box.left, y: box.top };
+    if (this.fitted) {
+      const after = this.needed(away);
+      this.halfHeight *= after.half / before.half;
+      if (!this.orthographic) away.multiplyScalar(after.distance / before.distance);
+      this.camera.position.copy(this.orbit.target).add(away);
+      this.reach(after.distance);
+      this.orbit.update();
+    }
     this.project();
+  }
+
+  /** From the target to the camera. */
+  private get away(): THREE.Vector3 {
+    return this.camera.position.clone().sub(this.orbit.target);
   }
 
   /** What the panels leave free of the canvas [CSS pixels]: its size, and how far its middle is from the middle. */
   free(): { width: number; height: number; right: number; down: number } {
     const { width, height } = this.size;
     const [left, right, top, bottom] =
-      width > 900 ? [284, 350, 64, 110] : width > 740 ? [0, 0, 84, 130] : [0, 0, 150, 170];
+      width > 900 ? [284, 350, 64, 110] : width > 780 ? [0, 0, 84, 130] : [0, 0, 150, 170];
     const low = Math.max(0.4 * height, height - top - bottom);
     return {
-      width: Math.max(0.4 * width, width - left - right),
+      width: Math.max(0.25 * width, width - left - right),
       height: low,
       right: 0.5 * (left - right),
       down: low > 0.4 * height ? 0.5 * (top - bottom) : 0,
     };
+  }
+
+  /** How much of the box is in the room that the panels leave. */
+  protected get shown(): 'all' | 'some' | 'none' {
+    const room = this.free();
+    const [x, y] = [0.5 * this.size.width + room.right, 0.5 * this.size.height + room.down];
+    const at = this.corners().map((corner) => this.screen(corner));
+    const off = at.flatMap((one) => (one ? [[(2 * (one[0] - x)) / room.width, (2 * (one[1] - y)) / room.height]] : []));
+    if (off.length === at.length && off.every((one) => one.every((share) => Math.abs(share) <= 1))) return 'all';
+    const isBeside = [0, 1].some((k) => off.every((one) => one[k] > 1) || off.every((one) => one[k] < -1));
+    return isBeside ? 'none' : 'some';
   }
 
   protected project(): void {
@@ -93,13 +120,37 @@ export abstract class View {
   /** Show everything, from the present direction or from a given one. */
   fit(direction?: THREE.Vector3): void {
     const turn = new THREE.Quaternion().setFromUnitVectors(Z, this.up);
-    const now = this.camera.position.clone().sub(this.orbit.target);
+    const now = this.away;
     const from =
       direction ??
       (now.lengthSq() > 1e-12 && this.fitted ? now : new THREE.Vector3(0.5, -1, 0.42).applyQuaternion(turn));
     this.fitted = true;
     this.camera.up.copy(this.up);
     this.orbit.target.copy(this.center);
+    const { distance, half } = this.needed(from);
+    this.camera.position.copy(this.center).addScaledVector(from.clone().normalize(), distance);
+    this.halfHeight = half;
+    if (this.camera instanceof THREE.OrthographicCamera) this.camera.zoom = 1;
+    this.reach(distance);
+    this.orbit.update();
+    this.project();
+  }
+
+  /** Bounds of the distance of the camera; in a page of some pixels everything is seen from far away only. */
+  private reach(distance: number): void {
+    this.orbit.minDistance = 0.05 * this.radius;
+    this.orbit.maxDistance = Math.max(30 * this.radius, 2 * distance);
+  }
+
+  private corners(): THREE.Vector3[] {
+    const { min, max } = this.box;
+    return [...Array(8).keys()].map(
+      (k) => new THREE.Vector3(k & 1 ? min.x : max.x, k & 2 ? min.y : max.y, k & 4 ? min.z : max.z),
+    );
+  }
+
+  /** Distance of the camera, and half of the height [m] of an orthographic view, that show everything. */
+  private needed(from: THREE.Vector3): { distance: number; half: number } {
     const toward = from.clone().normalize();
     const right = new THREE.Vector3().crossVectors(this.up, toward);
     if (right.lengthSq() < 1e-9) right.crossVectors(Y, toward);
@@ -108,24 +159,15 @@ export abstract class View {
     const { height } = this.size;
     const free = { x: (0.94 * this.free().width) / height, y: (0.94 * this.free().height) / height };
     const tan = Math.tan((FOV * Math.PI) / 360);
-    let distance = 0;
-    let half = 0;
-    for (let k = 0; k < 8; k++) {
-      const { min, max } = this.box;
-      const corner = new THREE.Vector3(k & 1 ? min.x : max.x, k & 2 ? min.y : max.y, k & 4 ? min.z : max.z).sub(
-        this.center,
-      );
+    let distance = 1e-6;
+    let half = 1e-6;
+    for (const corner of this.corners()) {
+      corner.sub(this.center);
       const needed = Math.max(Math.abs(corner.dot(right)) / free.x, Math.abs(corner.dot(upward)) / free.y);
       distance = Math.max(distance, corner.dot(toward) + needed / tan);
       half = Math.max(half, needed);
     }
-    this.camera.position.copy(this.center).addScaledVector(toward, Math.max(distance, 1e-6));
-    this.halfHeight = Math.max(half, 1e-6);
-    if (this.camera instanceof THREE.OrthographicCamera) this.camera.zoom = 1;
-    this.orbit.minDistance = 0.05 * this.radius;
-    this.orbit.maxDistance = 30 * this.radius;
-    this.orbit.update();
-    this.project();
+    return { distance, half };
   }
 
   /** Forget the direction of the last mechanism. */
@@ -137,7 +179,7 @@ export abstract class View {
   look(direction: Triple): void {
     const turn = new THREE.Quaternion().setFromUnitVectors(Z, this.up);
     const to = new THREE.Vector3(...direction).applyQuaternion(turn).normalize();
-    const from = this.camera.position.clone().sub(this.orbit.target).normalize();
+    const from = this.away.normalize();
     this.glide = { from, to, began: performance.now() };
     this.redraw();
   }
@@ -178,6 +220,7 @@ export abstract class View {
 
   /** Place on the canvas [CSS pixels], or null behind the camera. */
   screen(at: THREE.Vector3): [number, number] | null {
+    this.camera.updateMatrixWorld(); // three.js does so only when it draws
     const v = at.clone().project(this.camera);
     if (v.z > 1) return null;
     return [((v.x + 1) / 2) * this.size.width, ((1 - v.y) / 2) * this.size.height];
@@ -189,6 +232,7 @@ export abstract class View {
   }
 
   aim(x: number, y: number): THREE.Ray {
+    this.camera.updateMatrixWorld();
     const ndc = new THREE.Vector2((x / this.size.width) * 2 - 1, 1 - (y / this.size.height) * 2);
     this.caster.setFromCamera(ndc, this.camera);
     return this.caster.ray;
@@ -197,7 +241,7 @@ export abstract class View {
   /** Turn the view by keys: to the right and upward. */
   orbitBy(x: number, y: number): void {
     const step = Math.PI / 24;
-    const from = this.camera.position.clone().sub(this.orbit.target);
+    const from = this.away;
     const side = new THREE.Vector3().crossVectors(this.up, from).normalize();
     const height = from.angleTo(this.up);
     from.applyAxisAngle(this.up, x * step);

@@ -6,6 +6,7 @@ export const CLIP = 3;
 export const GRASPED = 1;
 export const STOPPED = 2;
 export const SHORT = 4;
+export const MOVING = 8;
 const HEADER = 56; // bytes of a frame before its poses
 
 export type Color = [number, number, number, number];

@@ -50,4 +50,7 @@ test('numbers for people', () => {
 test('rounding is not shown as minus zero', () => {
   assert.equal(fixed(-1e-16), '0.00');
   assert.equal(fixed(-0.01), '-0.01');
+  assert.equal(show(-1e-9, 'rad'), '0.0°');
+  assert.equal(show(-1e-9, 'm'), '0.0 mm');
+  assert.equal(show(-1e-3, 'm'), '-1.0 mm');
 });

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import * as THREE from 'three';
 import { type DeskData, kindsFor, pickedNext } from '../src/desk';
-import { cornersOf, faceOf } from '../src/faces';
+import { colored, cornersOf, faceOf } from '../src/faces';
+import { dofText } from '../src/freedoms';
 import { apart } from '../src/joints';
 import { available, firstLine, labelled, scaleOf } from '../src/line';
 import { farthest } from '../src/parts';
+import { Player } from '../src/player';
 import { Rates } from '../src/rates';
+import { residualText } from '../src/status';
 import { Values } from '../src/values';
 import type { ClipData, CoordinateData, JointData, Model, SceneData } from '../src/wire';
 import { plural, shownIn, title } from '../src/words';
@@ -65,15 +69,43 @@ test('a line is labelled with the unit that people read', () => {
   assert.equal(labelled({ key: 'x|distance', label: 'x distance', unit: 'm' }), 'x distance [mm]');
 });
 
-test('values count whole turns from state to state, until they are restarted', () => {
+const played = (values: number[], what = 'angle', of = 'A') => {
+  const series = [{ of, what, unit: 'rad', values: Float32Array.from(values) }];
+  const clip = {
+    kind: 'motion',
+    bodies: 1,
+    loop: false,
+    text: '',
+    ok: true,
+    series,
+    reactions: new Map(),
+    contacts: [],
+  };
+  return new Player({ ...clip, times: values.map((_, k) => k), poses: values.map(turned) });
+};
+
+test('values count whole turns from state to state, until the server says them', () => {
   const values = new Values();
   values.set([angle('A')]);
-  for (const by of [3, 5, 7]) values.update(turned(by));
+  for (const by of [3, 5, 7]) values.update(turned(by), null);
   assert.ok(Math.abs(values.all[0] - 7) < 1e-5);
   assert.equal(values.text('A'), '401.1°');
-  values.restart();
-  values.update(turned(7));
+  values.take([7 - 2 * Math.PI]); // undo: the list says what the driver says
+  values.update(turned(7), null);
   assert.ok(Math.abs(values.all[0] - (7 - 2 * Math.PI)) < 1e-5);
+});
+
+test('values in a motion have the turns that it has recorded, wherever it is scrubbed to', () => {
+  for (const name of ['angle', 'second']) {
+    const values = new Values();
+    values.set([angle('A', name), angle('A', 'first')]);
+    const player = played([0.5, 13], 'angle', name === 'angle' ? 'A' : 'A.second');
+    for (const time of [0, 1, 0, 1]) {
+      player.seek(time);
+      values.update(player.poses, player);
+      assert.ok(Math.abs(values.all[0] - [0.5, 13][time]) < 1e-5);
+    }
+  }
 });
 
 test('a joint with several coordinates names each', () => {
@@ -141,6 +173,30 @@ test('triangles belong to faces in runs', () => {
   const index = Array.from({ length: 12 }, (_, k) => 10 * k);
   assert.deepEqual(cornersOf(runs, 0, index), [0, 10, 20, 30, 40, 50, 90, 100, 110]);
   assert.deepEqual(cornersOf(runs, 1, index), []);
+});
+
+test('a coloured face is over its own part and behind what is in front of it', () => {
+  const geometry = new THREE.BufferGeometry();
+  for (const name of ['position', 'normal']) geometry.setAttribute(name, new THREE.Float32BufferAttribute(9, 3));
+  geometry.setIndex([0, 1, 2]);
+  const materials = colored(geometry, [[4, 1]], 4, 0xff0000).children.map(
+    (mesh) => (mesh as THREE.Mesh).material as THREE.MeshBasicMaterial,
+  );
+  assert.ok(materials.every((one) => one.depthTest && !one.depthWrite));
+  const [seen, hidden] = materials;
+  assert.equal(seen.depthFunc, THREE.LessEqualDepth);
+  assert.equal(hidden.depthFunc, THREE.GreaterDepth);
+  assert.ok(hidden.opacity < 0.2 && seen.opacity > 0.7);
+});
+
+test('freedoms are counted in an assembled pose only, and rounding is no residual', () => {
+  const found = { dof: 21, undriven: 21, redundant: 0, assembled: false, motions: null };
+  assert.equal(dofText(found), 'not assembled');
+  assert.equal(dofText({ ...found, assembled: true }), '21 degrees of freedom');
+  assert.equal(residualText(Math.fround(6.1e-42)), '0');
+  assert.equal(residualText(0), '0');
+  assert.equal(residualText(Math.fround(2.5e-13)), '2.5e-13');
+  assert.equal(residualText(Number.NaN), '–');
 });
 
 test('two faces of two parts make a joint; a third pick begins anew', () => {

@@ -18,6 +18,7 @@ from cardan.coordinates import formulations
 from cardan.math import euler
 from fuzz.case import build
 from fuzz.generate import generate
+from layers import sampled
 
 H = 3e-4  # of nine-point differences
 FIRST = {
@@ -56,7 +57,7 @@ def check(m, state, rng):
         )
 
 
-@pytest.mark.parametrize("name", examples.REGISTRY)
+@sampled("name", examples.REGISTRY, 8)
 def test_public_jacobians_of_the_gallery_are_those_of_differences_and_the_solvers_own(name):
     m = examples.REGISTRY[name].build()
     state = m.assemble().state
@@ -93,6 +94,7 @@ def fuzzed(count):
             yield m
 
 
+@pytest.mark.slow
 def test_public_jacobians_of_fuzzed_mechanisms_are_those_of_differences():
     for index, m in enumerate(fuzzed(30)):
         result = m.assemble()

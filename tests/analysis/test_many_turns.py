@@ -11,6 +11,7 @@ import cardan as cd
 from cardan.examples import REGISTRY
 from cardan.math import euler
 from gallery import lead_screw, slider_crank
+from layers import sampled
 
 Z, X = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
 FAR = 400  # turns: the rounding error of such an angle exceeds the usual tolerance
@@ -35,7 +36,8 @@ def test_a_motion_of_many_turns_is_not_lost() -> None:
     assert motion.states[-1].turns["A"] == FAR + 5
 
 
-@pytest.mark.parametrize("shift", [0.0, 1e-13, 1e-12, 3e-12, 1e-11, 1e-9])
+@pytest.mark.slow
+@sampled("shift", [0.0, 1e-13, 1e-12, 3e-12, 1e-11, 1e-9])
 def test_lengths_are_met_however_many_turns_are_counted(shift: float) -> None:
     m = lead_screw.build()
     m.remove("power")
@@ -62,6 +64,7 @@ def test_a_joint_that_nothing_drives_counts_its_turns_too() -> None:
     assert abs(between.value(motion.state) + 40 * math.pi) < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planetary_gear", "differential", "lead_screw"])
 def test_there_and_back_again_is_where_it_began(name: str) -> None:
     example = REGISTRY[name]

@@ -13,6 +13,7 @@ import cardan as cd
 from cardan.analysis import crossing
 from cardan.analysis.motion import MotionStatus
 from cardan.coordinates import formulations
+from layers import sampled
 from linkages import GRASHOF, RSUR, FourBar, SliderCrank, X, Y, Z, about_z, heading, polar
 from mechanisms import matrix, quaternion, random_rotation, rotation, unit
 from timing import slowness
@@ -48,7 +49,7 @@ def pose_gap(a, b):
 
 @pytest.mark.parametrize("direction", [1, -1])
 @pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("name", GRASHOF)
+@sampled("name", GRASHOF, 4)
 def test_a_four_bar_of_any_type_stays_on_its_branch_until_its_dead_point(name, side, direction):
     bar, theta = GRASHOF[name]
     bar = replace(bar, side=side)
@@ -71,6 +72,7 @@ def test_a_four_bar_of_any_type_stays_on_its_branch_until_its_dead_point(name, s
             assert abs(m["A"].coordinate(state) - theta - direction * state.time) <= 1e-11
 
 
+@pytest.mark.slow
 def test_random_four_bars_rotate_fully_or_stop_at_the_closed_form_of_their_dead_point():
     rng = np.random.default_rng(1)
     seen = {}
@@ -310,8 +312,9 @@ CROSSINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", [1, -1])
-@pytest.mark.parametrize("name", CROSSINGS)
+@sampled("name", CROSSINGS, 2)
 def test_a_motion_stays_on_its_branch_where_branches_cross(name, direction):
     bar, exact, singular = CROSSINGS[name]
     theta = -1.0 if direction > 0 else 1.1
@@ -345,7 +348,7 @@ def with_wheels(m, count, theta):
 
 
 @pytest.mark.parametrize("wheels", [5, 45])
-@pytest.mark.parametrize("name", CROSSINGS)
+@sampled("name", CROSSINGS)
 def test_a_large_mechanism_stays_on_its_branch_where_branches_cross(name, wheels):
     """48 and 288 unknowns: by a Krylov space."""
     bar, exact, _ = CROSSINGS[name]
@@ -356,7 +359,7 @@ def test_a_large_mechanism_stays_on_its_branch_where_branches_cross(name, wheels
         assert np.abs(bar.corner_of(state) - exact(-1.0 + state.time)[0]).max() <= 1e-7, state.time
 
 
-@pytest.mark.parametrize("name", ["parallelogram", "crossed parallelogram", "deltoid"])
+@sampled("name", ["parallelogram", "crossed parallelogram", "deltoid"], 1)
 def test_a_very_large_mechanism_ends_where_branches_cross_and_says_so(name):
     bar, exact, _ = CROSSINGS[name]
     m = with_motor(bar.build(-1.0, exact(-1.0)[0]), "A", steadily(-1.0, 1))
@@ -366,7 +369,7 @@ def test_a_very_large_mechanism_ends_where_branches_cross_and_says_so(name):
     assert motion.steps <= 100
 
 
-@pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-5, 1e-7, 1e-9])
+@sampled("gap", [1e-2, 1e-3, 1e-5, 1e-7, 1e-9])
 def test_a_motion_stays_on_its_branch_where_branches_are_close(gap):
     """Lengths that deviate from a parallelogram by ``gap``: the branches pass at a distance of about √gap."""
     for bar in (FourBar(1, 2, 1 + gap, 2), FourBar(1, 2, 1 + gap, 2, -1), FourBar(1, 2, 1, 2 + gap, -1)):
@@ -391,7 +394,7 @@ def test_a_motion_from_a_crossing_follows_one_branch_or_is_reported_as_singular(
         assert motion.status is MotionStatus.DEAD_POINT and motion.state.time <= 1e-3
 
 
-@pytest.mark.parametrize("reach", [-1e-3, 1e-3])
+@sampled("reach", [-1e-3, 1e-3], 1)
 @pytest.mark.parametrize(
     ("count", "geared", "wheels"), [(2, False, 0), (2, True, 0), (4, True, 0), (14, True, 0), (1, True, 38)]
 )
@@ -458,6 +461,7 @@ def test_a_krylov_space_shows_what_all_eigenvalues_show():
     assert 40 <= sum(seen) <= 110
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("build", "bar"), [(lambda: engine(10), 2e-3), (lambda: engine(20), 5e-3)])
 def test_a_step_of_a_large_mechanism_is_fast(build, bar):
     """Bars in seconds per step; the best of some runs, since other processes may be running."""
@@ -581,6 +585,7 @@ def planetary():
     return m
 
 
+@pytest.mark.slow
 def test_a_planetary_train_is_counted_exactly_over_two_hundred_turns():
     """The carrier makes 20/70 of the turns of the sun, the planet on it −20/15·50/70 of them."""
     m = planetary()
@@ -604,6 +609,7 @@ def test_a_planetary_train_is_counted_exactly_over_two_hundred_turns():
     assert again.ok and again.iterations == 0 and again.state.turns == motion.state.turns
 
 
+@pytest.mark.slow
 def test_a_lead_screw_is_counted_exactly_over_two_hundred_turns():
     m = lead_screw()
     m.remove("motor")
@@ -675,6 +681,7 @@ def test_a_limit_that_is_left_does_not_stop_the_motion():
     assert not motion.velocities("rest").any() and np.abs(motion.positions("rest") - (0, 0, 0.5)).max() <= 1e-12
 
 
+@pytest.mark.slow
 def test_a_dead_point_is_not_mistaken_for_a_limit_that_is_reached():
     crank = SliderCrank(1.0, 2.0)
     first = crank.place(0.6)
@@ -732,7 +739,7 @@ def walker(locks, speed=1.0):
     return m
 
 
-@pytest.mark.parametrize("locks", [("left", 0), ("left", 2), ("right", 1), ("right", 3)])
+@sampled("locks", [("left", 0), ("left", 2), ("right", 1), ("right", 3)], 2)
 @pytest.mark.parametrize("count", [2, 20])
 def test_a_dead_point_of_thirty_parts_is_found_soon_and_named_by_what_locks(locks, count):
     leg, k = locks
@@ -945,6 +952,7 @@ def test_a_dead_point_of_one_piece_ends_the_motion_of_all():
     assert abs(m["hinge"].coordinate(motion.state) - 0.01 * motion.state.time) <= 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 5])
 def test_undriven_motions_do_not_disturb_the_driven_ones(seed):
     """The coupler rotates freely about its two ball joints."""

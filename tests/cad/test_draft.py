@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ def scattered(tmp_path_factory):
     return cd.load_step(path)
 
 
+@pytest.mark.slow
 def test_every_triangle_belongs_to_a_face_and_a_point_on_it_picks_that_face(linkage):
     rng = np.random.default_rng(2)
     for part in linkage.parts:
@@ -83,6 +85,7 @@ def hinge(draft, assembly, a, at_a, b, at_b, **options):
     return draft.join(f, g, "revolute", **options)
 
 
+@pytest.mark.slow
 def test_scattered_parts_are_hinged_on_picked_cylinders_and_close(scattered):
     draft = cd.cad.Draft(scattered)
     assert not draft.proposals
@@ -131,6 +134,102 @@ def test_picks_that_give_no_joint_are_refused_by_name(linkage, scattered):
         draft.join(base.cylinders()[0], scattered["crank"].cylinders()[0])
     with pytest.raises(cd.ModelError, match="there is a joint 'base - crank' already"):
         draft.join(base.cylinders()[0], crank.cylinders()[0], name="base - crank")
+
+
+def pair(tmp_path, first, second, placement=((100, 0, 30),)):
+    """Two parts, the second elsewhere."""
+    path = tmp_path / "pair.step"
+    steps.write(path, [["first", first, (), None], ["second", second, placement, None]])
+    return cd.load_step(path)
+
+
+def test_planes_with_one_normal_become_flush_and_others_face_each_other(tmp_path):
+    """Where the normals agree, in the file or in a state, no part is turned over."""
+    parts = pair(tmp_path, steps.box((80, 60, 10)), steps.box((40, 40, 20)))
+    up, top = (
+        next(f for f in parts[name].planes().parallel((0, 0, 1)) if f.z[2] > 0.0) for name in ("first", "second")
+    )
+    down = next(f for f in parts["second"].planes().parallel((0, 0, 1)) if f.z[2] < 0.0)
+    turned = (0.0, 1.0, 0.0, 0.0)  # half a turn about x
+    for face, orientation, is_flush in (
+        (top, None, True),
+        (down, None, False),
+        (top, turned, False),
+        (down, turned, True),
+    ):
+        draft = cd.cad.Draft(parts, ground="first")
+        state = None if orientation is None else draft.mechanism().state.moved({"second": ((0.1, 0, 0.1), orientation)})
+        made = draft.join(up, face, state=state)
+        assert ("flush" in made.reason) == is_flush
+        m = draft.mechanism()
+        result = m.assemble(m.state if state is None else m.state.moved({"second": ((0.1, 0, 0.1), orientation)}))
+        normal = euler.rotate(result.state["second"].quaternion, face.z)
+        level = result.state["second"].point(face.center)[2]
+        assert result.ok and normal[2] == pytest.approx(1.0 if is_flush else -1.0, abs=1e-9)
+        assert level == pytest.approx(5e-3, abs=1e-9)
+        same = np.array([1.0, 0, 0, 0] if orientation is None else orientation)
+        assert abs(result.state["second"].quaternion @ same) == pytest.approx(1.0, abs=1e-9)  # nothing was turned
+
+
+@pytest.mark.parametrize(
+    ("pin", "bore", "words"),
+    [(6, 5, "the bore of radius 5 mm is smaller than the pin of radius 6 mm"), (5, 5, ""), (5, 6, "")],
+)
+def test_a_bore_that_is_smaller_than_its_pin_is_told(tmp_path, pin, bore, words):
+    plate = steps.cut(steps.box((40, 40, 10)), steps.cylinder(bore, 40, (0, 0, -20)))
+    parts = pair(tmp_path, steps.fuse(steps.box((80, 60, 10)), steps.cylinder(pin, 30, (0, 0, 5))), plate)
+    draft = cd.cad.Draft(parts, ground="first")
+    for a, b in (("first", "second"), ("second", "first")):
+        made = draft.join(parts[a].cylinders()[0], parts[b].cylinders()[0], "revolute")
+        assert made.misfit == made.mark == words
+        assert ("a radial clearance of 1 mm" in made.reason) == (bore > pin)
+        draft.diagnose()
+        assert made.mark.startswith(words)
+        draft.refuse(made.name)
+
+
+def test_a_ball_and_a_cone_that_do_not_fit_are_told(tmp_path):
+    block = steps.box((40, 40, 40))
+    socket = pair(tmp_path, steps.sphere(10), steps.cut(block, steps.sphere(8, (0, 0, 20))))
+    made = cd.cad.Draft(socket).join(socket["first"].spheres()[0], socket["second"].spheres()[0])
+    assert made.misfit == "the socket of radius 8 mm is smaller than the ball of radius 10 mm"
+    seat = pair(tmp_path, steps.cone(8, 4, 10), steps.cut(block, steps.cone(8, 2, 10)))
+    made = cd.cad.Draft(seat).join(seat["first"].cones()[0], seat["second"].cones()[0])
+    assert made.misfit == "the cone has a half angle of 21.8°, its seat 30.96°"
+
+
+def test_saved_models_have_no_rounding_noise(tmp_path):
+    """Parts that are turned, and joints on their faces: zeros are zeros."""
+    plate = steps.cut(steps.box((120, 24, 12), (48, 0, 0)), steps.cylinder(8, 40, (0, 0, -20)))
+    parts = pair(tmp_path, steps.fuse(steps.box((80, 60, 10)), steps.cylinder(8, 30, (0, 0, 5))), plate,
+                 ((0, 0, 11), (np.cos(0.6), 0.0, 0.0, np.sin(0.6))))  # fmt: skip
+    draft = cd.cad.Draft(parts)
+    assert draft.proposals
+    draft.join(parts["first"].planes()[0], parts["second"].planes()[0])
+    draft.save(tmp_path / "model.cardan.toml")
+    assert not noise(tmp_path / "model.cardan.toml")
+
+
+def noise(path):
+    """Numbers of a model file that are smaller than rounding leaves of the largest of their list."""
+    found = []
+
+    def look(value):
+        if isinstance(value, dict):
+            for one in value.values():
+                look(one)
+        elif isinstance(value, list) and value and not isinstance(value[0], dict):
+            try:
+                numbers = np.abs(np.array(value, dtype=float))
+            except ValueError:
+                return
+            found.extend(numbers[(numbers > 0.0) & (numbers < 1e-14 * numbers.max())])
+        elif isinstance(value, list):
+            for one in value:
+                look(one)
+
+    look(tomllib.loads(path.read_text(encoding="utf-8")))
+    return found
 
 
 def test_planes_face_each_other_unless_they_are_flipped(scattered):

@@ -23,6 +23,7 @@ from cardan.system.parts import CountedAngle, Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
 from later import Later
+from layers import sampled
 from mechanisms import conjugate, product, random_quaternion, turned, unit
 
 sympy = Later("sympy")
@@ -212,7 +213,8 @@ def system_of(mechanism, primitive, places, values, parameters):
             features.append(Feature(kind, turns[-1], ()))
         else:
             features.append(Feature(kind, mechanism[place], tuple(value)))
-    return System(bodies, [Bundle("it", [Relation(primitive, tuple(features), tuple(parameters))])], turns)
+    bundle = Bundle("it", [Relation(primitive, tuple(features), tuple(parameters))])
+    return System([body._record for body in bodies], [bundle], turns)
 
 
 def exponential(phi):
@@ -345,21 +347,21 @@ def test_every_registered_primitive_has_an_independent_oracle():
     assert {name for name, p in REGISTRY.items() if p.guards and p.equations} == set(SOLUTIONS)
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@sampled("formulation", FORMULATIONS, 2)
 @pytest.mark.parametrize("name", NAMES)
 def test_residual_is_the_equation_wherever_the_features_are(name, formulation):
     for places in all_placements(name):
         check_residual(name, formulation, places, seed=1)
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@sampled("formulation", FORMULATIONS, 1)
 @pytest.mark.parametrize("name", NAMES)
 def test_jacobian_is_the_derivative_of_the_residual_wherever_the_features_are(name, formulation):
     for places in all_placements(name):
         check_jacobian(name, formulation, places, seed=2)
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@sampled("formulation", FORMULATIONS, 2)
 @pytest.mark.parametrize("name", NAMES)
 def test_gamma_is_minus_the_second_derivative_along_constant_velocity(name, formulation):
     for places in all_placements(name):
@@ -574,8 +576,9 @@ def kernels(code, curvature_code, x, velocity, constants, f, partials, curvature
         call_primitive(curvature_code, x, velocity, constants, curvature)
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
-@pytest.mark.parametrize("name", NAMES)
+@sampled("name", NAMES, 9)
 def test_partials_and_curvature_with_respect_to_the_features_are_those_of_sympy(name):
     primitive = REGISTRY[name]
     rng = np.random.default_rng(11)
@@ -620,7 +623,7 @@ def one_body(name, ground, own, parameters=()):
         Feature(kind, owner, tuple(map(float, value)))
         for kind, owner, value in zip(kinds, owners, [*ground, *own], strict=True)
     )
-    return System([body], [Bundle("it", [Relation(primitive, features, parameters)])])
+    return System([body._record], [Bundle("it", [Relation(primitive, features, parameters)])])
 
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
@@ -814,13 +817,14 @@ def test_gamma_of_the_rotation_vector_holds_on_both_sides_of_the_series(angle):
     assert np.abs(value - expected).max() <= 1e-13 * max(1.0, np.abs(expected).max())
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
-def test_gamma_vanishes_at_rest_and_is_quadratic_in_the_velocities():
+@sampled("name", NAMES, 6)
+def test_gamma_vanishes_at_rest_and_is_quadratic_in_the_velocities(name):
     rng = np.random.default_rng(14)
-    for name in NAMES:
-        case = Case(name, usual_placement(name), seed=15)
-        for formulation in FORMULATIONS:
-            v = rng.uniform(-1, 1, 2 * WIDTHS[formulation])
-            once = formulations.gamma(case.system, formulation, case.q, v)
-            close(formulations.gamma(case.system, formulation, case.q, -3 * v), 9 * once, 1e-14)
-            assert not formulations.gamma(case.system, formulation, case.q, 0 * v).any()
+    case = Case(name, usual_placement(name), seed=15)
+    for formulation in FORMULATIONS:
+        v = rng.uniform(-1, 1, 2 * WIDTHS[formulation])
+        once = formulations.gamma(case.system, formulation, case.q, v)
+        close(formulations.gamma(case.system, formulation, case.q, -3 * v), 9 * once, 1e-14)
+        assert not formulations.gamma(case.system, formulation, case.q, 0 * v).any()

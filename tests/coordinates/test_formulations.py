@@ -17,6 +17,7 @@ from cardan.coordinates import formulations
 from cardan.examples import REGISTRY, random_start
 from cardan.math import euler
 from cardan.solvers import methods
+from layers import sampled
 
 FORMULATIONS = list(formulations.REGISTRY)
 
@@ -116,7 +117,8 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.slow
+@sampled("formulation", FORMULATIONS, 2)
 def test_a_formulation_loads_no_kernels_of_another(formulation):
     """Except those of the manifold, which judge every result."""
     environment = {**os.environ, "PYTHONPATH": str(Path(cd.__file__).parents[1])}

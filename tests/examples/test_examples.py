@@ -16,6 +16,7 @@ from cardan.examples import REGISTRY, Example, ExampleError, random_start
 from cardan.math import euler
 from gallery import bent_chain, planar, scissor_lift, slider_crank
 from gallery.checks import without_drivers
+from layers import sampled
 
 STARTS = 20
 FEW_STARTS, MANY_BODIES = 2, 100  # mechanisms of MANY_BODIES or more bodies get FEW_STARTS
@@ -96,7 +97,7 @@ def test_facts_fail_where_the_counts_are_not_as_declared() -> None:
         wrong.facts(m, m.assemble())
 
 
-@pytest.mark.parametrize("formulation", formulations.REGISTRY)
+@sampled("formulation", formulations.REGISTRY, 2)
 @every_example
 def test_facts_hold_from_random_starts(example: Example, formulation: formulations.Formulation) -> None:
     driven = example.build()

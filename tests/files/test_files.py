@@ -30,6 +30,7 @@ from cardan.joints import REGISTRY as JOINTS
 from cardan.joints import Role
 from cardan.system import atomic
 from fuzz import files as fuzz
+from layers import sampled
 from tests.mechanism.test_capabilities import CAPABILITIES, base
 from timing import slowness
 
@@ -55,7 +56,7 @@ def changed(content: str, old: str, new: str) -> str:
 # -- round trips -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@sampled("name", REGISTRY, 12)
 def test_every_mechanism_of_the_gallery_is_read_as_it_was_saved(name: str, tmp_path: Path) -> None:
     m = REGISTRY[name].build()
     for file in (tmp_path / "a.cardan.toml", tmp_path / "a.json"):
@@ -68,7 +69,7 @@ def test_every_mechanism_of_the_gallery_is_read_as_it_was_saved(name: str, tmp_p
         assert writer.dumps(first) == writer.dumps(m)
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@sampled("name", REGISTRY, 18)
 def test_the_files_of_the_gallery_are_the_mechanisms_of_the_gallery(name: str) -> None:
     """To 1e-12 in every pose of an assembly; `python -m gallery` writes them anew."""
     made, stored = import_module(f"gallery.{name}").build(), REGISTRY[name].build()
@@ -322,6 +323,7 @@ def test_what_a_file_cannot_carry_is_refused_by_name_and_nothing_is_written(tmp_
         m.save(file)
 
 
+@pytest.mark.slow
 def test_recorded_primitives_are_carried_with_all_kinds_of_arguments() -> None:
     @cd.primitive(a="orientation", b="orientation", p="point", q="angle", d="displacement", unit=["rad"] * 3 + ["m"])
     def mixed(a, b, p, q, d, *, gain, bias=0.25):
@@ -379,6 +381,7 @@ def test_numbers_survive_every_unit_to_the_last_bit(length: str, angle: str) -> 
             assert chosen.to_si(number, quantity) == value
 
 
+@pytest.mark.slow
 def test_files_in_other_units_give_the_same_mechanism() -> None:
     for name in ("folding_table", "lead_screw", "planetary_gear", "stewart_distance"):
         m = REGISTRY[name].build()
@@ -897,11 +900,13 @@ def test_migrations_are_applied_in_order() -> None:
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def test_fast_reading_agrees_with_the_standard_library() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [600, pytest.param(3000, marks=pytest.mark.long)])
+def test_fast_reading_agrees_with_the_standard_library(count: int) -> None:
     """On the texts of this library, and on mutations of them, where it must agree or give up."""
     fast = 0
     texts = [content for content, as_json in fuzz.seeds() if not as_json]
-    for k in range(3000):
+    for k in range(count):
         rng = random.Random(k)
         content = rng.choice(texts)
         if k >= len(texts):
@@ -914,7 +919,7 @@ def test_fast_reading_agrees_with_the_standard_library() -> None:
         fast += found is not None
         assert same, k
         assert found is not None or k >= len(texts), k
-    assert fast > 300
+    assert fast > count // 10
 
 
 def test_every_file_of_the_gallery_is_read_fast() -> None:
@@ -1057,6 +1062,7 @@ def kill_in_saves(count: int, folder: Path) -> None:
     assert halfway > count // 10, halfway  # and many in the middle of one
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork")
 def test_a_killed_save_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
     kill_in_saves(40, tmp_path)
@@ -1088,8 +1094,9 @@ def run_mutations(first: int, cases: int) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.slow
 def test_mutated_files_are_valid_or_refused_with_their_place() -> None:
-    run_mutations(0, 600)
+    run_mutations(0, 200)
 
 
 @pytest.mark.long
@@ -1140,6 +1147,7 @@ def fits(value: object, rule: dict, root: dict) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_files_fit_the_schema_and_wrong_ones_do_not() -> None:
     made = schema.schema()
     documents = [tomllib.loads(writer.dumps(REGISTRY[name].build())) for name in REGISTRY]
@@ -1170,6 +1178,7 @@ def chain(count: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.slow
 def test_the_time_of_reading_is_linear_in_the_bodies() -> None:
     times = {}
     for count in (1000, 4000):
@@ -1185,6 +1194,7 @@ def test_the_time_of_reading_is_linear_in_the_bodies() -> None:
     assert times[4000] < 4.0, times  # 10,000 bodies take less than 2 s on an idle machine
 
 
+@pytest.mark.slow
 def test_reading_keeps_frozen_objects_and_the_state_of_the_collector() -> None:
     content = chain(10)
     for was_on in (True, False):

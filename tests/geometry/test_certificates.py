@@ -7,8 +7,9 @@ import pytest
 
 import cardan as cd
 import distance_judge as judge
-from cardan.geometry import abi
+from cardan.geometry.tables import Ball, SearchOptions
 from distance_judge import judged, random_pose, rotation
+from layers import sampled
 
 g = cd.geometry
 
@@ -35,6 +36,7 @@ def judged_minima(a, b, pose, within):
     return x[kept], found[kept]
 
 
+@pytest.mark.slow
 def test_all_local_minima_of_two_surfaces():
     a, b, pose = pair_of_patches(0, 1.3)
     pairs = g.Distance(a, b).minima(pose, within=0.8)
@@ -47,7 +49,7 @@ def test_all_local_minima_of_two_surfaces():
 
 def balls_of(query):
     """Centres x, scales σ, radii ρ and distances of the balls of the last search."""
-    found = query._balls[: abi.BALL * int(query._options[abi.O_BALLS])].reshape(-1, abi.BALL)
+    found = query._balls[: Ball.size * int(SearchOptions(query._options).balls)].reshape(-1, Ball.size)
     return [(ball[2:6], ball[6:10], ball[10], ball[11]) for ball in found if ball[10] > 0.0]
 
 
@@ -114,7 +116,7 @@ def test_minima_that_cannot_be_separated_are_refused():
         g.Distance(g.torus(2.0, 0.5), (0.0, 0.0, 0.0)).minima(budget=5000)
 
 
-@pytest.mark.parametrize("budget", [30, 100, 300])
+@sampled("budget", [30, 100, 300], 2)
 def test_the_margin_of_a_search_that_ends_early_is_valid(budget):
     unfinished = 0
     for seed in range(6):
@@ -149,6 +151,7 @@ def test_a_shape_with_itself():
         assert g.closest_pair(shape, shape, budget=2000).distance < 1e-12
 
 
+@pytest.mark.slow
 def test_a_face_and_a_ball_are_a_radius_closer_than_its_centre():
     """A trimmed edge in a closest pair of two shapes."""
     f = judge.face(g)

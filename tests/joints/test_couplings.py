@@ -11,6 +11,7 @@ import pytest
 import cardan as cd
 from cardan.analysis.result import Status
 from cardan.coordinates import formulations
+from layers import sampled
 from linkages import X, Y, Z, about_z, heading, polar
 from mechanisms import Local, matrix, product, quaternion, random_quaternion, random_rotation, rotation, turned
 
@@ -152,7 +153,7 @@ def moved(formulation, q, v, t, bodies):
     return out
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
+@sampled("formulation", FORMULATIONS, 1)
 @pytest.mark.parametrize("name", COUPLINGS)
 def test_jacobian_and_gamma_of_a_coupling_are_the_derivatives_of_its_equation(name, formulation):
     """By nine-point differences of the equation written a second time, in poses that satisfy no joint."""
@@ -253,7 +254,8 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.slow
+@sampled("name", FUNCTIONS, 5)
 def test_a_coupler_computes_its_function(name):
     """A slide is driven to and fro; what is coupled to it is where the function, by NumPy, says."""
     function, exact = FUNCTIONS[name]
@@ -345,6 +347,7 @@ def test_a_train_is_assembled_in_every_formulation(formulation):
             assert abs(m[f"{name} hinge"].coordinate(result.state) - TURN * turns) <= 1e-9
 
 
+@pytest.mark.slow
 def test_a_differential_shares_its_turns():
     """Two side gears and a cross gear on a carrier that turns: left + right = 2·carrier, whatever each does."""
     m = cd.Mechanism("differential")

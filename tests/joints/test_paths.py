@@ -149,10 +149,11 @@ def test_a_car_slides_down_a_helix_as_its_closed_form_says():
     assert np.ptp(simulation.energy.total) < 1e-9
 
 
+@pytest.mark.slow
 def test_round_a_closed_curve_the_frame_turns_by_the_total_torsion():
     """After each round by −∮τ ds about the tangent; a Frenet frame comes back."""
     curve = closed()
-    twist = Path("p", curve, "least_turning", (0.0, 0.0, 1.0)).table[2]
+    twist = Path("p", curve, "least_turning", (0.0, 0.0, 1.0)).table.twist
     u = np.linspace(*curve.bounds[0], 24 * 400, endpoint=False) + 0.5 / (24 * 400)
     rows = np.array([curve.derivatives(one, order=3) for one in u.tolist()])
     cross = np.cross(rows[:, 1], rows[:, 2])
@@ -179,6 +180,7 @@ def test_round_a_closed_curve_the_frame_turns_by_the_total_torsion():
     assert np.angle(np.exp(1j * (about - rounds * twist))) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_path_is_copied_pickled_and_saved(tmp_path):
     for follow, options in (("frenet", {}), ("least_turning", {"up": (0.1, 0.2, 1.0)})):
         t = np.linspace(0, 5, 12)

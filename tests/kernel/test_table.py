@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 from cardan.kernel.fields import after, local
 from cardan.kernel.jit import inner, jit
 from cardan.kernel.memory import JIT_DISABLED, pointer
-from cardan.kernel.table import Address, Float, Int, Piece, Ref, Table, Workspace, describe
+from cardan.kernel.table import Address, Float, Int, Piece, Ref, Table, Within, Workspace, describe
 
 pytestmark = pytest.mark.nojit
 
@@ -35,6 +38,14 @@ class Longer(Sample):
 class Chain(Table):
     length: Int
     blocks: Int[...]
+
+
+class Head(Table):
+    count: Int
+    weights: Within[Float]
+    numbers: Within[Int]
+    second: Within[Chain]
+    chains: Chain[...]
 
 
 class Work(Workspace):
@@ -70,6 +81,19 @@ def add_up(memory, count):
     return total
 
 
+@inner
+def first_word(ints, floats):
+    return ints[0] + floats[9]
+
+
+@jit
+def read_head(memory):
+    head = Head(pointer(memory))
+    chain = head.chains
+    total = chain.blocks[0] + 10 * after(chain, chain.length).blocks[0] + 100 * head.second.blocks[0]
+    return total + head.weights[1] + head.numbers[0] + first_word(head.as_ints, head.as_floats)
+
+
 @jit
 def count_on_the_stack(n):
     state = local(Item)
@@ -84,6 +108,21 @@ def fill(offsets, memory):
     work = Work(pointer(offsets), pointer(memory))
     work.residual[1] = 2.0
     work.step[0] = 3.0
+
+
+@jit
+def sum_of_weights(memory, count):
+    record = Sample(pointer(memory))
+    total = 0.0
+    items = record.item
+    for k in range(count):
+        total += Item(items, k).weight
+    return total
+
+
+@jit
+def fill_the_end(offsets, memory):
+    Work(pointer(offsets), pointer(memory)).memory[4] = 1.5
 
 
 @pytest.mark.parametrize("table", [Sample, Longer])
@@ -117,6 +156,15 @@ def test_records_of_open_size_follow_each_other():
     assert add_up(np.array([2, 10, 20, 0, 3, 1, 2, 3]), 3) == 36
 
 
+def test_parts_of_a_table_are_found_by_their_offsets():
+    head = Head.new(count=3, weights=8, numbers=10, second=6, open=7)
+    head.as_ints[4:8] = 1, 7, 1, 8
+    head.weights[:2], head.numbers[:1] = (0.25, 0.5), 2000
+    assert head.chains.length == 1 and head.second.blocks[0] == 8 and head.numbers[0] == 2000
+    assert read_head(head.as_ints) == 7 + 80 + 800 + 0.5 + 2000 + 3 + 0.5
+    assert Head.addresses == {}
+
+
 def test_a_record_on_the_stack_begins_with_zeros():
     assert count_on_the_stack(4) == 2.0 + 6 == count_on_the_stack(4)
 
@@ -127,6 +175,34 @@ def test_pieces_follow_each_other_as_planned():
     fill(offsets, memory)
     assert list(offsets) == [0, 2, 5] and list(memory) == [0.0, 2.0, 3.0, 0.0, 0.0]
     assert len(Work(offsets, memory).step) == 3
+
+
+def test_the_whole_workspace_is_passed_on():
+    numbers = np.zeros(5)
+    fill_the_end(Work.plan(residual=2, step=3), numbers)
+    assert list(numbers) == [0.0, 0.0, 0.0, 0.0, 1.5]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_table_refers_to_an_array_of_records(count):
+    items = np.zeros(count, Item.dtype)
+    items["weight"] = 2.0
+    assert sum_of_weights(Sample.new(item=items).as_ints, count) == 2.0 * count
+    assert count == 0 or Item(items, count - 1).weight == 2.0
+
+
+def test_an_open_field_is_assigned_as_a_whole():
+    chain = Chain.new(open=3, length=3, blocks=[4, 5, 6])
+    assert list(chain.blocks) == [4, 5, 6] and add_up(chain.as_ints, 1) == 15
+
+
+class Outer(Table):
+    sample: Ref[Sample]
+
+
+def test_references_are_followed():
+    outer = Outer.new(sample=Sample.new(item=Item.new(weight=3.0)))
+    assert outer.sample.item.weight == 3.0
 
 
 def test_a_plan_has_a_size_for_each_piece_and_no_other():
@@ -181,6 +257,15 @@ def test_a_record_keeps_what_it_refers_to():
     assert list(record.numbers) == [1.0, 2.0] and record.item.weight == 3.0
 
 
+def test_a_record_without_references_is_copied_and_pickled():
+    record = Item.new(weight=2.5, count=3)
+    for other in (copy.deepcopy(record), pickle.loads(pickle.dumps(record))):
+        other.count = 4
+        assert other.as_ints[1] == 4 and other.weight == 2.5 and record.count == 3
+    with pytest.raises(TypeError, match="Sample refers to memory"):
+        copy.copy(Sample.new(item=record))
+
+
 def test_only_an_owner_refers_to_memory():
     with pytest.raises(TypeError, match="only an owner keeps"):
         Sample(np.zeros(Sample.size)).numbers = np.zeros(2)
@@ -197,6 +282,8 @@ def test_wrong_declarations_are_refused():
         type(Table)("Bad", (Table,), {"__module__": __name__, "__annotations__": {"a": Int[...], "b": Int}})
     with pytest.raises(TypeError, match="must be Int, Float"):
         type(Table)("Bad", (Table,), {"__module__": __name__, "__annotations__": {"a": int}})
+    with pytest.raises(TypeError, match="number of records must be open"):
+        Item[3]
     with pytest.raises(TypeError, match="another attribute 'kind'"):
         type(Table)("Bad", (Sample,), {"__module__": __name__, "__annotations__": {"kind": Int}})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,6 @@ LONG_CALLS = {
     "dynamics/_reactions.py: least_norm",
     "dynamics/integrate.py: __init__",
     "geometry/_balls.py: holds",
-    "interact/session.py: __init__",
     "joints/pairs.py: __init__",
     "mechanism/mechanism.py: simulate",
     "solvers/_algorithm_1.py: solve",
@@ -65,21 +65,25 @@ def path_count(function):
     return count
 
 
+@cache
 def functions():
+    found = []
     for path in sorted(SOURCE.rglob("*.py")):
         if path.name != "_generated.py":
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    yield f"{path.relative_to(SOURCE).as_posix()}: {node.name}", node
+                    found.append((f"{path.relative_to(SOURCE).as_posix()}: {node.name}", node))
+    return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "most", "known"),
     [(argument_count, MOST_ARGUMENTS, LONG_CALLS), (path_count, MOST_PATHS, MANY_PATHS)],
     ids=["arguments", "complexity"],
 )
 def test_functions_are_small(count, most, known):
-    found = {name: count(node) for name, node in functions() if count(node) > most}
+    found = {name: number for name, node in functions() if (number := count(node)) > most}
     assert not found.keys() - known, {name: found[name] for name in found.keys() - known}
     assert not known - found.keys(), f"remove from the list: {sorted(known - found.keys())}"
 

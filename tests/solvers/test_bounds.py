@@ -14,12 +14,14 @@ import pytest
 
 import cardan as cd
 from cardan.analysis.starts import start_coordinates
-from cardan.coordinates import _tree_poses, formulations, relative, shares
+from cardan.coordinates import formulations, relative, shares
+from cardan.coordinates.tables import TreeWork
 from cardan.examples import REGISTRY, random_start
 from cardan.kernel.memory import JIT_DISABLED
 from cardan.solvers import linear, methods
 from cardan.solvers.problem import Budget, Linear, Problem
 from cardan.system.state import Pose
+from layers import sampled
 from papers import descent, liu2013, parallel
 
 SMALL = ("rsur", "planar_4r", "stewart_distance", "lead_screw", "planetary_gear", "folding_table")
@@ -80,7 +82,7 @@ def compare(run):
 
 @pytest.mark.parametrize("method", ["auto", *methods.REGISTRY])
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-@pytest.mark.parametrize("name", SMALL)
+@sampled("name", SMALL)
 def test_no_solver_exceeds_its_workspace(name, formulation, method):
     def run():
         m = REGISTRY[name].build()
@@ -133,7 +135,7 @@ def many(name, formulation, count=6, **options):
 
 @pytest.mark.parametrize("method", ["auto", "newton_lu", "hybrid", "gradient"])
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-@pytest.mark.parametrize("name", [*SMALL, "own"])
+@sampled("name", [*SMALL, "own"])
 def test_many_starts_do_not_exceed_their_workspaces(name, formulation, method):
     options = {"restarts": 2} if method == "auto" else {"method": method, "max_iterations": 60}
     compare(lambda: many(name, formulation, **options))
@@ -156,7 +158,7 @@ def test_failed_attempts_do_not_exceed_their_workspaces(name, options, formulati
     compare(lambda: many(name, formulation, **options))
 
 
-@pytest.mark.parametrize("method", ["auto", "newton", "gradient"])
+@sampled("method", ["auto", "newton", "gradient"], 1)
 @pytest.mark.parametrize("formulation", ["manifold", "euler_parameters", "relative"])
 def test_linear_algebra_of_large_systems_does_not_exceed_its_workspace(formulation, method):
     def run():
@@ -222,7 +224,7 @@ def test_a_diagnosis_does_not_exceed_its_workspace(name):
 
 
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-@pytest.mark.parametrize("name", [*SMALL, "own"])
+@sampled("name", [*SMALL, "own"])
 def test_single_evaluations_do_not_exceed_their_workspace(name, formulation):
     """f, J, J x, a retraction, residuals along steps; γ if the formulation has velocities of bodies."""
 
@@ -258,7 +260,7 @@ def test_a_descent_does_not_exceed_its_workspace(name, formulation):
 @pytest.mark.nojit
 @pytest.mark.parametrize("method", ["levenberg_marquardt", "newton", "newton_lu", "gradient"])
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-@pytest.mark.parametrize("name", ["planar_4r", "stewart_distance", "lead_screw", "own"])
+@sampled("name", ["planar_4r", "stewart_distance", "lead_screw", "own"], 2)
 def test_no_piece_of_a_workspace_overflows_into_another(name, formulation, method):
     """Without the JIT every piece is an array of its own size."""
 
@@ -310,9 +312,10 @@ def test_no_piece_of_a_workspace_can_be_shorter(method, monkeypatch):
     whole = module.pieces
     m = own()
     problem = formulations.problem(m.system, "manifold")
-    count = len(whole(problem.sizes, problem.linear.work))
-    for short in range(count):
-        monkeypatch.setattr(module, "pieces", lambda *p, k=short: [n - (i == k) for i, n in enumerate(whole(*p))])
+    pieces = whole(problem.sizes, problem.linear.work)
+    assert [*module.Work.pieces][-len(pieces) :] == [*pieces]
+    for short in pieces:
+        monkeypatch.setattr(module, "pieces", lambda *p, k=short: {n: size - (n == k) for n, size in whole(*p).items()})
         with pytest.raises((IndexError, ValueError)):
             m.assemble(random_start(m, 3), method=method, max_iterations=12)
 
@@ -332,16 +335,10 @@ def test_the_workspace_of_an_evaluator_cannot_be_shorter(formulation, monkeypatc
 
 @pytest.mark.nojit
 @only_without_the_jit
-@pytest.mark.parametrize("part", ["FRAMES", "NEW", "WRENCHES", "SCRATCH", "WORLD", "OWN", "END"])
+@pytest.mark.parametrize("part", TreeWork.pieces)
 def test_no_part_of_the_workspace_in_joint_coordinates_can_be_shorter(part, monkeypatch):
-    whole = relative._Packed._header
-
-    def shortened(*arguments):
-        header = whole(*arguments)
-        header[getattr(_tree_poses, part)] -= 1
-        return header
-
-    monkeypatch.setattr(relative._Packed, "_header", staticmethod(shortened))
+    whole = TreeWork.plan
+    monkeypatch.setattr(TreeWork, "plan", lambda **sizes: whole(**{**sizes, part: sizes[part] - 1}))
     with pytest.raises(IndexError):
         own().assemble(method="newton", formulation="relative", max_iterations=2)
 

@@ -9,6 +9,7 @@ import cardan as cd
 from cardan.coordinates import formulations
 from cardan.kernel.jit import jit
 from cardan.solvers import _blocks, methods
+from layers import sampled
 
 
 def offset(x, c, out):
@@ -36,9 +37,10 @@ def arm():
     return m
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 @pytest.mark.parametrize("method", methods.REGISTRY)
-@pytest.mark.parametrize("formulation", formulations.CHOICES)
+@sampled("formulation", formulations.CHOICES)
 def test_a_nan_in_the_jacobian_ends_the_search(method, formulation):
     result = arm().assemble(method=method, formulation=formulation, max_iterations=50)
     assert not result.ok

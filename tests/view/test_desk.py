@@ -23,6 +23,7 @@ if find_spec("OCP") is None:
     pytest.skip("no OCP", allow_module_level=True)
 
 steps = Later("tests.cad.steps")
+drafts = Later("tests.cad.test_draft")
 
 CLOSED = 1e-9  # of the extent
 GREY, ORANGE = (0.6, 0.65, 0.7), (0.9, 0.6, 0.2)
@@ -59,8 +60,9 @@ def opened(browser: Browser, path: Path) -> Iterator[tuple[Tab, Bench]]:
         tab.close()
 
 
-def click_face(tab: Tab, part: str, kind: str) -> None:
-    """Click where a face of a kind is on top."""
+def click_face(tab: Tab, part: str, kind: str, number: int | None = None) -> None:
+    """Click where a face of a kind is on top; number: that face only."""
+    wanted = "true" if number is None else f"face === {number}"
     found = tab.js(
         f"""(() => {{ const s = cardan.stage, d = cardan.desk.data;
         const p = d.parts.find(p => p.name === {json.dumps(part)}), view = s.parts[p.part];
@@ -75,7 +77,7 @@ def click_face(tab: Tab, part: str, kind: str) -> None:
           if (!hit || hit.part !== p.part || document.elementFromPoint(x, y) !== s.canvas) continue;
           let n = 0, face = -1;
           for (const [f, c] of p.runs) {{ if (hit.face >= n && hit.face < n + c) face = f; n += c; }}
-          if (p.faces[face].kind === {json.dumps(kind)}) return [x, y];
+          if (p.faces[face].kind === {json.dumps(kind)} && {wanted}) return [x, y];
         }} return null; }})()"""
     )
     assert found, f"no {kind} of {part} is seen"
@@ -125,6 +127,7 @@ def test_two_picked_faces_make_a_hinge_and_the_parts_are_assembled_and_dragged(
         tab.js(f"void (window.saved = [], window.make = URL.createObjectURL, URL.createObjectURL = {keep})")
         tab.click("#save")
         (tmp_path / "lever.cardan.toml").write_text(tab.until("window.saved[0]"), encoding="utf-8")
+        assert not drafts.noise(tmp_path / "lever.cardan.toml")
         read = cd.load(tmp_path / "lever.cardan.toml")
         assert read[name].kind.name == "revolute"
         result = read.assemble()
@@ -157,3 +160,126 @@ def test_proposals_have_reasons_and_are_accepted_or_refused(browser: Browser, pl
         assert residual(bench) <= CLOSED
         assert "every joint is closed" in tab.js("document.querySelector('#desk-text').innerText")
         assert not tab.errors()
+
+
+@pytest.fixture(scope="module")
+def plates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two plates beside each other at different heights; one has a pin of 6 mm, the other a bore of 5 mm."""
+    path = tmp_path_factory.mktemp("desk") / "plates.step"
+    first = steps.fuse(steps.box((80, 60, 10)), steps.cylinder(6, 20, (20, 0, 5)))
+    second = steps.cut(steps.box((60, 40, 10)), steps.cylinder(5, 40, (0, 0, -20)))
+    steps.write(path, [["first", first, (), GREY], ["second", second, ((100, 0, 30),), ORANGE]])
+    return path
+
+
+def top(bench: Bench, part: str) -> int:
+    """Number of the largest face of a part that points upwards."""
+    faces = bench._draft.assembly[part].planes().parallel((0, 0, 1))
+    return int(faces.where(lambda face: face.z[2] > 0.0).largest().number)
+
+
+def join(tab: Tab, clicks: int = 1) -> None:
+    """Click on *Add joint*, as often as an impatient user does, and wait for the answer."""
+    box = tab.js(
+        "(r => [r.x + r.width / 2, r.y + r.height / 2])(document.querySelector('#join').getBoundingClientRect())"
+    )
+    for _ in range(clicks):
+        tab.mouse("Pressed", *box)
+        tab.mouse("Released", *box)
+    tab.until("!document.querySelector('#join') && cardan.freedoms && cardan.frame ? 1 : 0")
+    settle(tab)
+
+
+def test_flush_faces_turn_no_part_and_undo_returns_to_the_parts_before(browser: Browser, plates: Path) -> None:
+    with opened(browser, plates) as (tab, bench):
+        start = drawn(tab)
+        for part in ("first", "second"):
+            click_face(tab, part, "plane", top(bench, part))
+        tab.until("document.querySelector('#join') ? 1 : 0")
+        join(tab, clicks=3)
+        assert not tab.errors(), "a second click on the button is an error"
+        assert list(bench._draft.proposals) == ["first - second"]
+        assert "flush" in tab.js("document.querySelector('.proposal').innerText")
+        now = bench._now["second"]
+        assert abs(now.quaternion[0]) == pytest.approx(1.0, abs=1e-9), "the part was turned over"
+        assert now.position[2] == pytest.approx(0.0, abs=1e-9)
+        assert tab.js("cardan.freedoms.dof") == 3
+        tab.screenshot(SHOTS / "desk_flush.png")
+        at = drag(tab, "second", line(30, 10, 4))
+        tab.mouse("Released", *at)
+        wait_until(lambda: bench._drag is None, what="the end of the drag")
+        flush = bench._now.coordinates
+        # a refused joint, an assembly and a joint are undone one after the other
+        tab.click(".proposal .refuse")
+        tab.until("cardan.freedoms && cardan.freedoms.dof === 6 ? 1 : 0")
+        tab.click("#assemble")
+        wait_until(lambda: np.array_equal(bench._now.coordinates[1], bench._first.coordinates[1]), what="an assembly")
+        for dof, poses in ((6, flush), (3, flush), (3, None), (6, start)):
+            settle(tab)
+            tab.click("#undo")
+            tab.until(f"cardan.freedoms && cardan.freedoms.dof === {dof} ? 1 : 0")
+            settle(tab)
+            assert poses is None or np.abs(drawn(tab) - poses).max() < 1e-6
+        tab.until("!document.querySelector('.proposal') ? 1 : 0")
+        assert not bench._draft.proposals and not bench._undo
+        assert not tab.errors() and not tab.js("cardan.problems")
+
+
+def test_a_bore_that_is_too_small_is_told(browser: Browser, plates: Path) -> None:
+    with opened(browser, plates) as (tab, bench):
+        for part in ("first", "second"):
+            click_face(tab, part, "cylinder")
+        tab.until("document.querySelector('#join') ? 1 : 0")
+        join(tab)
+        said = "the bore of radius 5 mm is smaller than the pin of radius 6 mm"
+        assert said in tab.until("document.querySelector('.message.warning')?.innerText")
+        assert said in tab.js("document.querySelector('.proposal').innerText")
+        tab.screenshot(SHOTS / "desk_misfit.png")
+        assert residual(bench) <= CLOSED
+
+
+PIXELS = """((part, face) => { const s = cardan.stage, p = cardan.desk.data.parts[part], view = s.parts[p.part];
+const g = view.faces[0].geometry, at = g.getAttribute('position'), index = g.getIndex().array;
+const found = {seen: [], hidden: []};
+s.scene.updateMatrixWorld(true);
+let first = 0;
+for (const [f, n] of p.runs) {
+  for (let t = first; f === face && t < first + n; t++) for (let a = 1; a < 12; a++) for (let b = 1; a + b < 12; b++) {
+    const v = s.camera.position.clone().setScalar(0);
+    [a / 12, b / 12, 1 - (a + b) / 12].forEach((w, k) =>
+      v.addScaledVector(s.camera.position.clone().fromBufferAttribute(at, index[3 * t + k]), w));
+    const [x, y] = s.screen(v.applyMatrix4(view.faces[0].matrixWorld)), hit = s.pick(x, y);
+    if (document.elementFromPoint(x, y) !== s.canvas || !hit) continue;
+    if (hit.part !== p.part) found.hidden.push([x, y]);
+    else if (hit.face >= first && hit.face < first + n) found.seen.push([x, y]);
+  }
+  first += n;
+}
+return found; })"""
+COLOURS = """((places) => { const s = cardan.stage, gl = s.renderer.getContext(), found = [];
+s.renderer.render(s.scene, s.camera);
+for (const [x, y] of places) {
+  const p = new Uint8Array(4);
+  gl.readPixels(Math.round(x), Math.round(gl.drawingBufferHeight - y), 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, p);
+  found.push([...p].slice(0, 3));
+}
+return found; })"""
+
+
+def test_a_picked_face_is_behind_what_is_in_front_of_it(browser: Browser, placed: Path) -> None:
+    """The top of the bracket, which the lever covers in part: there the colour is faint."""
+    with opened(browser, placed) as (tab, bench):
+        face = top(bench, "bracket")
+        places = tab.js(f"{PIXELS}(0, {face})")
+        assert len(places["seen"]) > 20 and len(places["hidden"]) > 20
+        plain = {key: np.array(tab.js(f"{COLOURS}({json.dumps(places[key])})"), float) for key in places}
+        click_face(tab, "bracket", "plane", face)
+        tab.until("cardan.desk.painted === 1 ? 1 : 0")
+        tab.js("cardan.select(-1, null), cardan.stage.hover(-1)")  # a selected part has another colour
+        changed = {
+            key: np.abs(np.array(tab.js(f"{COLOURS}({json.dumps(places[key])})"), float) - plain[key]).max(axis=1)
+            for key in places
+        }
+        assert np.median(changed["seen"]) > 80, "the face is not coloured"
+        assert np.median(changed["hidden"]) < 30, "the face covers what is in front of it"
+        assert np.median(changed["hidden"]) > 2, "a hidden face is not shown at all"

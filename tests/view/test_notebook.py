@@ -15,6 +15,7 @@ import cardan as cd
 from cardan.examples import REGISTRY
 from cardan.view import notebook
 from chromium import Browser, Tab, wait_until
+from pointer import SHOTS
 
 HOST = """
 window.out = []; window.heard = [];
@@ -80,6 +81,17 @@ def test_the_workbench_runs_in_the_output_of_a_cell(browser: Browser, widget: ob
     assert shown("cardan.freedoms.dof") == 1
     assert shown("cardan.stage.parts.length") == 4
     bench = widget._channel._bench
+    # in the width of a cell nothing covers the tools
+    for width in (1100, 1000, 800):
+        tab.resize(width, 700)
+        tab.js("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+        tab.screenshot(SHOTS / f"notebook_{width}.png")
+        covered = tab.js(
+            f"""['#undo', '#reset', '#help', '#picker', '#play', '#dof'].filter(s => {{ const d = {page}.document;
+            const r = d.querySelector(s).getBoundingClientRect();
+            return !d.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2)?.closest(s); }})"""
+        )
+        assert not covered, (width, covered)
     # a request of the page reaches the bench, and its answer the page
     before = bench._now.coordinates.copy()
     tab.js(f"void {page}.cardan.link.stream({{do: 'drive', driver: 'motor', value: 1.0}}, 0)")
@@ -96,6 +108,7 @@ def test_the_workbench_runs_in_the_output_of_a_cell(browser: Browser, widget: ob
     tab.close()
 
 
+@pytest.mark.slow
 def test_messages_that_are_not_of_the_page_do_not_end_the_bench(widget: object) -> None:
     def arrive(content: object) -> None:
         widget.comm.handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -216,6 +217,44 @@ RECTANGLES = """[...document.querySelectorAll('#title, #tree, #side, #tools, #cu
 .map(([id, r]) => [id, r.left, r.right, r.top, r.bottom])"""
 
 
+WIDTHS = (1600, 1281, 1280, 1101, 1100, 1000, 901, 900, 781, 780, 600, 390)
+STOPS = ["hinge angle is at its upper limit, 17.19° (stop of the door)", "contact 'cam' is lost: it has left the shape"]
+
+
+def overlaps(boxes: dict[str, list[float]], width: float, height: float) -> list[tuple[str, str]]:
+    """Panels that cover each other, or are outside of the page."""
+    found = [(name, "page") for name, (l, r, t, b) in boxes.items() if l < 0 or r > width or t < 0 or b > height]
+    for (name, (l, r, t, b)), (other, (left, right, top, bottom)) in combinations(boxes.items(), 2):
+        if l < right and left < r and t < bottom and top < b:
+            found.append((name, other))
+    return found
+
+
+ON_TOP = """['#undo', '#help', '#picker', '#play', '#scrub', '#speed', '#dof', '#stops'].filter(s => {
+const e = document.querySelector(s), r = e.getBoundingClientRect();
+return !document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2)?.closest(s); })"""
+
+
+def test_no_panel_covers_another_at_any_width_also_at_a_limit(opened) -> None:
+    tab, _ = opened("slider_crank")
+    also = {k: RECTANGLES.replace("#status", f"#status, #{k}") for k in ("progress", "messages")}
+    tools = "filter(([id]) => /tools|title|messages/.test(id))"
+    for width in WIDTHS:
+        tab.resize(width, 800)
+        for stops in ([], STOPS):
+            tab.js(f"void (cardan.receive({{is: 'stops', texts: {json.dumps(stops)}}}), cardan.showTexts(1e9, true))")
+            tab.js(f"void cardan.messages.setProgress({'null' if stops else 0.5})")
+            settle(tab)
+            boxes = {name: box for name, *box in tab.js(also["progress"])}
+            assert ("progress" in boxes) == (not stops) and not overlaps(boxes, width, 800), (width, stops)
+            assert tab.js(ON_TOP) == ([] if stops else ["#stops"]), (width, stops)
+        tab.screenshot(SHOTS / f"limit_{width}.png")
+        tab.js("void cardan.messages.show('It was not possible', 'for a reason that takes a line or two', 'error')")
+        assert not overlaps({name: box for name, *box in tab.js(f"{also['messages']}.{tools}")}, width, 800), width
+        tab.js("void cardan.messages.clear('none', true)")
+    assert not tab.errors()
+
+
 @pytest.mark.parametrize("width", [390, 820])
 def test_a_narrow_page_has_room_for_everything(opened, width: int) -> None:
     """Nothing is outside the page or on top of another panel, also when the panels are asked for."""
@@ -246,7 +285,7 @@ def test_a_driver_without_a_joint_follows_the_hand_and_its_slider_reaches(opened
     at = drag(tab, "chassis", line(150, 10))
     rest(tab)
     shown = float(tab.until("document.querySelector('[data-driver-value]').value"))
-    (driver,) = bench._drivers()
+    (driver,) = bench._drivers(bench._now)
     along = driver["coordinate"]["features"]
     assert len(along) == 3
     assert abs(shown) > 100.0  # [mm]

@@ -276,6 +276,50 @@ def test_what_is_not_possible_is_said_in_words(running: Server, message: dict[st
         assert words in found["text"], found
 
 
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([{"do": "undo"}], "nothing to undo"),
+        ([{"do": "play", "duration": 1.0}], "no driver"),
+        (
+            [
+                {"do": "pin", "body": 0, "on": True},
+                {"do": "drag", "body": 0, "point": [0, 0, 0], "target": [1, 0, 0], "push": False},
+            ],
+            "is pinned",
+        ),
+    ],
+)
+def test_what_needs_nothing_done_is_no_error(running: Server, messages: list[dict[str, Any]], words: str) -> None:
+    with tab(running) as one:
+        until(one, told("freedoms"))
+        for message in messages:
+            one.send(json.dumps(message))
+        found = until(one, told("problem"))
+        assert words in found["text"] and found["level"] == "info"
+
+
+def test_whole_turns_of_a_drag_are_kept_and_undo_returns_to_those_before(running: Server) -> None:
+    """The crank is dragged by a turn and 23 degrees: its driver and its joint have the same value, also after undo."""
+    with tab(running, "slider_crank") as one:
+        crank = list(REGISTRY["slider_crank"].build().bodies).index("crank")
+        first = until(one, told("values"))
+        assert first["drivers"][0]["coordinate"]["joint"] == "A"
+        until(one, told("freedoms"))
+        start = first["values"][0]
+        assert first["drivers"][0]["value"] == start
+        steps = np.linspace(0.0, 2.0 * np.pi + 0.4, 20)
+        for k, angle in enumerate(start + steps):
+            one.send(drag(k + 1, (0.1 * np.cos(angle), 0.1 * np.sin(angle), 0.0), crank, (0.1, 0.0, 0.0)))
+            until(one, lambda m: is_frame(m) and not struct.unpack_from("<I", m, 8)[0] & protocol.MOVING)
+        one.send('{"do":"drop","seq":90}')
+        after = until(one, told("values"))
+        assert after["values"][0] == after["drivers"][0]["value"] == pytest.approx(start + 2.0 * np.pi + 0.4, abs=1e-3)
+        one.send('{"do":"undo","seq":91}')
+        back = until(one, told("values"))
+        assert back["values"][0] == back["drivers"][0]["value"] == start
+
+
 def test_the_newest_target_wins_and_a_full_inbox_refuses() -> None:
     inbox = Inbox()
     for k in range(1000):
@@ -326,6 +370,7 @@ def test_a_hand_reaches_a_target_that_does_not_move(running: Server, monkeypatch
 
         found = until(one, arrived)
     assert flags[0] & protocol.SHORT, "the first step was enough: the test shows nothing"
+    assert all(one & protocol.MOVING for one in flags[:-1]), "a target that is reached later is called out of reach"
     point = struct.unpack_from("<3f", found, 40)
     assert np.abs(np.array(point) - target).max() < 1e-3
 
@@ -376,6 +421,7 @@ def scene_of(message: Any) -> bool:
     return isinstance(message, bytes) and message[:4] == struct.pack("<I", protocol.SCENE)
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_loaded_again_and_a_broken_one_is_told(tmp_path: Any) -> None:
     """The command in a process of its own, on a model file: saved anew, then broken, then mended."""
     path = tmp_path / "lever.cardan.toml"
@@ -411,6 +457,7 @@ def test_a_changed_file_is_loaded_again_and_a_broken_one_is_told(tmp_path: Any) 
             process.kill()
 
 
+@pytest.mark.slow
 def test_a_function_of_a_script_is_shown(tmp_path: Any) -> None:
     script = tmp_path / "lift.py"
     lines = ("import cardan as cd", "def make():", "    m = cd.Mechanism('lift')", "    m.body('cage')", "    return m")

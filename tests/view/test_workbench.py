@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,11 @@ import pytest
 
 import cardan as cd
 from cardan.examples import REGISTRY, installed
+from cardan.view import bench as bench_module
+from cardan.view import hand
 from cardan.view.bench import Bench, without_drivers
 from cardan.view.server import Server
-from chromium import Browser, wait_until
+from chromium import Browser, Tab, wait_until
 from pointer import SHOTS, drag, drawn, line, rest, screen, settle
 
 FLOAT32 = 2e-6  # of the extent: poses travel as float32
@@ -136,6 +139,7 @@ def test_a_limit_stops_the_drag_and_the_arrow_stretches(browser: Browser) -> Non
         bound = "upper limit, 17.19°" if angle > 0 else "lower limit, −11.46°"
         assert words == f"hinge angle is at its {bound} (stop)"
         tab.until(f"document.querySelector('#stops').textContent === {json.dumps(words)} ? 1 : 0")
+        tab.until("document.querySelector('#force').classList.contains('short') ? 1 : 0")
         tab.screenshot(SHOTS / "limit.png")
         tab.mouse("Released", x, y)
         tab.until("document.querySelector('#stops').hidden ? 1 : 0")
@@ -253,6 +257,9 @@ def test_what_cannot_be_assembled_is_said_in_words(browser: Browser) -> None:
         text = tab.until("document.querySelector('.message')?.innerText")
         assert "cannot be assembled" in text and "rod" in text
         tab.until("cardan.stage.parts.length === 2 ? 1 : 0")
+        tab.until("document.querySelector('#dof').innerText === 'not assembled' ? 1 : 0")
+        said = tab.js("document.querySelector('#freedoms').innerText")
+        assert "Not assembled" in said and not re.search(r"\d", said), said  # no count, and no motions
         tab.screenshot(SHOTS / "impossible.png")
         tab.close()
 
@@ -276,6 +283,213 @@ def test_a_face_of_the_view_cube_turns_towards_the_viewer_and_reads_upright(open
     away = tab.js("cardan.stage.camera.position.clone().sub(cardan.stage.orbit.target).normalize().toArray()")
     assert np.array(away) @ up > 1.0 - 1e-4
     tab.screenshot(SHOTS / f"top_{item}.png")
+
+
+# how far labels are from where they belong [pixels]; those that would cover another one are lower
+ASIDE = """cardan.joints.marks.map(({joint, node}) => {
+const at = cardan.stage.screen(cardan.stage.placeOf(cardan.stage.joints[joint]));
+const m = new DOMMatrix(getComputedStyle(node).transform);
+return Math.hypot(m.e - at[0] - 10, Math.min(0, m.f - at[1] + 9)); })"""
+
+
+def test_labels_of_joints_follow_the_camera(opened) -> None:
+    """After a click on the view cube, a key, the wheel, another size and another projection."""
+    tab, _ = opened("slider_crank")
+    tab.click("#toggle-labels")
+    cube = "[...document.querySelectorAll('#cube button')]"
+    moves = [
+        *(lambda face=face: tab.js(f"{cube}.find(b => b.innerText === '{face}').click()") for face in ("top", "right")),
+        lambda: tab.key("ArrowRight"),
+        lambda: tab.key("+", "Equal", "+"),
+        lambda: tab.key("o", "KeyO", "o"),
+        lambda: tab.key("-", "Minus", "-"),
+        lambda: tab.key("f", "KeyF", "f"),
+        lambda: tab.resize(1000, 700),
+    ]
+    for k, move in enumerate(moves):
+        before = tab.js(
+            "cardan.stage.camera.matrixWorld.toArray().concat(cardan.stage.camera.projectionMatrix.toArray())"
+        )
+        move()
+        tab.until("!cardan.stage.glide && cardan.stage.settled ? 1 : 0")
+        settle(tab)
+        after = tab.js(
+            "cardan.stage.camera.matrixWorld.toArray().concat(cardan.stage.camera.projectionMatrix.toArray())"
+        )
+        assert before != after, f"move {k} did not move the camera"
+        found = tab.js(ASIDE)
+        assert len(found) > 3 and max(found) < 0.5, k
+    assert not tab.errors()
+
+
+def in_view(tab: Tab) -> bool:
+    """Whether everything that is drawn is in the page, and beside the panels."""
+    left, right, top, bottom = tab.js(SEEN)
+    low, high, height = tab.js(
+        """(() => { const [tree, side] = ['#tree', '#side'].map(s => document.querySelector(s));
+        return [tree.checkVisibility() ? tree.getBoundingClientRect().right : 0,
+          side.checkVisibility() ? side.getBoundingClientRect().left : innerWidth, innerHeight]; })()"""
+    )
+    return bool(low <= left and right <= high and top >= 0 and bottom <= height)
+
+
+def test_everything_stays_in_view_in_a_page_of_another_size(opened) -> None:
+    tab, _ = opened("slider_crank")
+    camera = "cardan.stage.camera.position.toArray()"
+    for key in ("KeyF", "KeyO"):  # in perspective, and in an orthographic view
+        tab.key(key[3].lower(), key, key[3].lower())
+        for size in ((1600, 900), (1000, 700), (901, 700), (420, 900), (900, 420), (1280, 800)):
+            tab.resize(*size)
+            settle(tab)
+            assert in_view(tab), (key, size)
+        tab.resize(2, 600)  # a cell of a notebook that is not shown yet
+        settle(tab)
+        tab.resize(1280, 800)
+        settle(tab)
+        assert in_view(tab), key
+    tab.key("o", "KeyO", "o")
+    # a view that was turned, shifted and zoomed is the same after another size in between
+    tab.key("ArrowRight")
+    for _ in range(3):
+        tab.key("+", "Equal", "+")
+    tab.js("void (cardan.stage.orbit.target.x += 0.01, cardan.stage.orbit.update())")
+    before = tab.js(camera)
+    tab.resize(700, 900)
+    settle(tab)
+    assert tab.js(camera) != pytest.approx(before, rel=1e-3)
+    tab.resize(1280, 800)
+    settle(tab)
+    assert tab.js(camera) == pytest.approx(before, rel=1e-6)
+    # near and far follow the distance
+    away = "cardan.stage.camera.position.distanceTo(cardan.stage.orbit.target)"
+    for key, code in (("+", "Equal"), ("-", "Minus")):
+        for _ in range(60):
+            tab.key(key, code, key)
+        near, far, distance, radius = tab.js(
+            f"[cardan.stage.camera.near, cardan.stage.camera.far, {away}, cardan.stage.radius]"
+        )
+        assert near < 0.5 * distance and far > distance + radius, key
+    assert not tab.errors()
+
+
+def test_another_version_that_is_elsewhere_is_in_view(browser: Browser, tmp_path: Path) -> None:
+    """The file is saved again with a larger mechanism elsewhere: the camera does not stay where nothing is seen."""
+
+    def door(length: float, x: float) -> None:
+        m = cd.Mechanism("door")
+        leaf = m.body("leaf", position=(x, 0, 0))
+        m.revolute("hinge", m.ground.frame((x, 0, 0)), leaf.frame())
+        m.body("handle", position=(x + length, 0.0, 0.0))
+        m.fixed("screwed", leaf.frame((length, 0, 0), x=(1, 0, 0)), m["handle"].frame((0, 0, 0), x=(1, 0, 0)))
+        m.save(path)
+
+    path = tmp_path / "door.cardan.toml"
+    door(1.0, 0.0)
+    command = [sys.executable, "-m", "cardan", "view", str(path), "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            tab = browser.open(process.stdout.readline().split()[1])
+            tab.until("window.cardan && cardan.frame && cardan.freedoms ? 1 : 0")
+            assert in_view(tab)
+            camera = "cardan.stage.camera.position.toArray()"
+            first = tab.js(camera)
+            for length, x, stays in ((0.98, 0.0, True), (3.0, 0.0, False), (3.0, 20.0, False)):
+                tab.js("void (window.before = cardan.scene)")
+                door(length, x)
+                tab.until("cardan.scene !== window.before && cardan.frame && cardan.freedoms ? 1 : 0")
+                settle(tab)
+                assert in_view(tab), (length, x)
+                assert (tab.js(camera) == first) == stays
+            tab.close()
+        finally:
+            process.kill()
+
+
+def test_show_everything_finds_parts_that_were_moved_away(browser: Browser) -> None:
+    m = cd.Mechanism("cart")
+    m.body("cart")
+    m.drive("motor", m.prismatic("rail", m.ground.frame(z=(1, 0, 0)), m["cart"].frame(z=(1, 0, 0))), 0.0)
+    m.body("arm", position=(0.2, 0.0, 0.0))
+    m.revolute("hinge", m["cart"].frame((0.2, 0.0, 0.0)), m["arm"].frame())
+    with Server(m, port=0) as server:
+        tab = browser.open(server.address)
+        tab.until("window.cardan && cardan.frame && cardan.freedoms ? 1 : 0")
+        assert in_view(tab)
+        tab.js("void cardan.drive('motor', 0.8)")
+        wait_until(lambda: abs(drawn(tab)[0, 0] - 0.8) < 1e-6, what="the cart at 0.8 m")
+        settle(tab)
+        assert not in_view(tab)
+        tab.key("f", "KeyF", "f")
+        settle(tab)
+        assert in_view(tab)
+        tab.close()
+
+
+def test_the_list_of_joints_and_the_drivers_have_the_same_turns(opened) -> None:
+    """After a driver was set, a motion was scrubbed, and each was undone."""
+    tab, _ = opened("slider_crank")
+    tab.js("[...document.querySelectorAll('[role=tab]')][1].click()")
+
+    def shown() -> tuple[float, float]:
+        tab.js("void cardan.showTexts(performance.now(), true)")
+        found = tab.js(
+            "[document.querySelector('[data-joint=A]').innerText, document.querySelector('[data-driver-value]').value]"
+        )
+        return float(found[0].rstrip("°")), float(found[1])
+
+    def both(wanted: float) -> None:
+        wait_until(lambda: all(abs(one - wanted) < 0.06 for one in shown()), 60.0, f"{wanted}°, not {shown()}")
+
+    first = shown()[1]
+    both(first)
+    change = "f => { f.focus(); f.value = %r; f.dispatchEvent(new Event('change')); f.blur(); }"
+    for value in (first + 170, first + 360):
+        tab.js(f"({change % str(value)})(document.querySelector('[data-driver-value]'))")
+        both(value)
+    tab.key("z", "KeyZ", modifiers=CTRL)
+    both(first)
+    tab.click("#play")
+    tab.until("cardan.player ? 1 : 0")
+    tab.key(" ", "Space", " ")
+    scrub = "s => { s.value = %d; s.dispatchEvent(new Event('input')); }"
+    spans = []
+    for at in (0, 1000, 450, 1000):
+        tab.js(f"({scrub % at})(document.querySelector('#scrub'))")
+        a, b = shown()
+        assert a == pytest.approx(b, abs=0.06), at
+        spans.append(b)
+    assert spans[1] - spans[0] >= 359.0, "the motion has no whole turn"
+    tab.key("z", "KeyZ", modifiers=CTRL)
+    tab.until("document.querySelector('.message.info') ? 1 : 0")  # the motion was only looked at
+    both(first)
+    assert not tab.errors()
+
+
+def test_nothing_to_undo_is_said_for_a_short_time(opened) -> None:
+    tab, _ = opened("slider_crank")
+    tab.key("z", "KeyZ", modifiers=CTRL)
+    assert "nothing to undo" in tab.until("document.querySelector('.message.info')?.innerText")
+    assert not tab.js("document.querySelector('.message.error')")
+    tab.until("!document.querySelector('.message') ? 1 : 0", 60.0)
+
+
+def test_a_late_server_does_not_make_the_arrow_red(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hand on the way to a target that it reaches; red is for what cannot be reached."""
+    monkeypatch.setattr(hand, "MOST_STEPS", 1)
+    monkeypatch.setattr(bench_module, "PULL_HZ", 4.0)
+    tab, bench = opened("rsur")
+    looks = "[cardan.frame.flags, document.querySelector('#force').className]"
+    tab.js(
+        "(draw => { window.looks = [];"
+        f"cardan.stage.onDraw = () => {{ draw(); looks.push({looks}); }}; }})(cardan.stage.onDraw)"
+    )
+    at = drag(tab, "crank", line(-60, 75, 3))
+    wait_until(lambda: not bench._is_pulling(), what="the end of the way")
+    settle(tab)
+    drawn_as = tab.js("window.looks")
+    assert any(flags & 4 and flags & 8 for flags, _ in drawn_as), "the hand was never on the way"
+    assert not [one for one in drawn_as if "short" in one[1] and one[0] & 8]
+    tab.mouse("Released", *at)
 
 
 def test_two_tabs_are_independent(opened) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cardan.cad.parts import Assembly
-from cardan.cad.picks import Pick
+from cardan.cad.parts import Assembly, without_noise
+from cardan.cad.picks import SAME, Face, Pick
 from cardan.cad.proposals import FIT, Proposal, propose_joints
 from cardan.errors import ModelError
 from cardan.math import euler
@@ -18,8 +19,10 @@ from cardan.system import check
 if TYPE_CHECKING:
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.mechanism import Mechanism
+    from cardan.system.state import State
 
 STEEL = 7850.0  # [kg/m³]
+FLUSH = math.radians(1.0)  # planes whose normals agree within this are meant to be flush; others face each other
 LONGEST_TRIAL = 20.0  # [s] of the assembly that decides the sense of an axis; a user waits for it
 ROUND = ("cylindrical", "revolute", "prismatic", "fixed")
 KINDS = {  # of joints between two picks of these kinds, the first by default
@@ -33,6 +36,7 @@ KINDS = {  # of joints between two picks of these kinds, the first by default
     "sphere": ("spherical",),
     "vertex": ("spherical",),
 }
+PAIRS = {"cylinder": ("bore", "pin"), "sphere": ("socket", "ball")}  # what is outside, and what is inside
 AXES = ("cylinder", "cone", "torus", "circle", "line")  # any two of these have a common axis
 
 
@@ -78,13 +82,22 @@ class Draft:
         return found
 
     def join(
-        self, a: Pick, b: Pick, kind: str | None = None, *, name: str | None = None, flip: bool | None = None
+        self,
+        a: Pick,
+        b: Pick,
+        kind: str | None = None,
+        *,
+        name: str | None = None,
+        flip: bool | None = None,
+        state: State | None = None,
     ) -> Proposal:
         """Add a joint on two picks, wherever their parts are placed, and accept it.
 
-        kind: one of :func:`kinds_of`, the first if None.  Planes face each other.  Axes are aligned in the sense
-        that needs the smaller rotation, or in the opposite sense if the joints cannot be closed otherwise.  flip: True
-        reverses the sense, False keeps it.
+        kind: one of :func:`kinds_of`, the first if None.  Planes face each other; those whose normals already agree
+        within FLUSH stay flush.  Axes are aligned in the sense that needs the smaller rotation, or in the opposite
+        sense if the joints cannot be closed otherwise.  flip: True reverses the sense, False keeps it, for planes face
+        to face.  state: where the parts are; as the file places them if None.
+        A bore that is too small for its pin is told in ``misfit`` and in ``mark`` of the joint.
         """
         if a.part is b.part:
             raise ModelError(f"both picks are on part {a.part.name!r}; a joint needs two parts")
@@ -104,12 +117,17 @@ class Draft:
                 raise ModelError(f"there is a joint {name!r} already; give another name=")
             label, count = f"{base} {count}", count + 1
         first, second = _frame(a), _frame(b)
-        if _are_opposite(a, b) != bool(flip):
+        are_planes = a.kind == b.kind == "plane"
+        cosine = _cosine(a, b, state)
+        is_flush = flip is None and are_planes and cosine > math.cos(FLUSH)
+        if (cosine < 0.0 or (are_planes and not is_flush)) != bool(flip):
             second[1] = -second[1]
-        reason = f"picked: a {a.kind} and a {b.kind}"
-        made = Proposal(label, chosen, a.part.name, b.part.name, (first, second), reason, [(a.number, b.number)])
+        room, misfit = _fit(a, b)
+        reason = f"picked: a {a.kind} and a {b.kind}{', flush' if is_flush else room}"
+        ends = (label, chosen, a.part.name, b.part.name, (first, second))
+        made = Proposal(*ends, reason, [(a.number, b.number)], mark=misfit, misfit=misfit)
         self.proposals[label] = made
-        has_sense = a.z is not None and b.z is not None and not a.kind == b.kind == "plane"
+        has_sense = a.z is not None and b.z is not None and not are_planes
         if flip is None and has_sense and not self._closes():
             second[1] = -second[1]  # a loop of axes closes in one sense only
             if not self._closes():
@@ -139,7 +157,7 @@ class Draft:
         can be met without it, but not with it.
         """
         for one in self.proposals.values():
-            one.mark = ""
+            one.mark = one.misfit
         m = self.mechanism()
         result = m.assemble()
         if not result.ok:
@@ -151,7 +169,7 @@ class Draft:
             counts[equation.constraint] = counts.get(equation.constraint, 0) + 1
         for one in self.proposals.values():
             if one.name in counts:
-                one.mark = f"redundant: {counts[one.name]} of its equations follow from other joints"
+                one.add_mark(f"redundant: {counts[one.name]} of its equations follow from other joints")
         return found
 
     def _without_contradictions(self) -> Mechanism:
@@ -168,7 +186,7 @@ class Draft:
                 state = result.state
             else:
                 m.remove(one.name)
-                one.mark = f"contradictory: it cannot be met together with the joints before it ({result.status})"
+                one.add_mark(f"contradictory: it cannot be met together with the joints before it ({result.status})")
         return m
 
     def save(self, path: str | Path) -> None:
@@ -196,16 +214,37 @@ def kinds_of(a: Pick, b: Pick) -> tuple[str, ...]:
     return kinds
 
 
-def _are_opposite(a: Pick, b: Pick) -> bool:
-    """Whether the axes of two picks point in opposite senses, as placed; the normals of planes always do."""
+def _cosine(a: Pick, b: Pick, state: State | None) -> float:
+    """Of the angle between the axes of two picks in a state, or as placed; 1 where one has none."""
     if a.z is None or b.z is None:
-        return False
-    cosine = euler.rotate(a.part.quaternion, a.z) @ euler.rotate(b.part.quaternion, b.z)
-    return a.kind == b.kind == "plane" or float(cosine) < 0.0
+        return 1.0
+    turns = [one.part.quaternion if state is None else state[one.part.name].quaternion for one in (a, b)]
+    return float(euler.rotate(turns[0], a.z) @ euler.rotate(turns[1], b.z))
+
+
+def _fit(a: Pick, b: Pick) -> tuple[str, str]:
+    """The clearance of a pin in its bore or a ball in its socket, in words, and why they do not fit; "" without."""
+    if not isinstance(a, Face) or not isinstance(b, Face) or a.kind != b.kind or a.is_hole == b.is_hole:
+        return "", ""
+    inner, outer = (b, a) if a.is_hole else (a, b)
+    if a.kind == "cone":
+        angles = [math.degrees(abs(one.numbers[1])) for one in (inner, outer)]
+        is_equal = abs(angles[0] - angles[1]) <= math.degrees(SAME)
+        return "", "" if is_equal else f"the cone has a half angle of {angles[0]:.4g}°, its seat {angles[1]:.4g}°"
+    if a.kind not in PAIRS:
+        return "", ""
+    room = outer.radius - inner.radius
+    if room > SAME * outer.radius:
+        return f", with a radial clearance of {1e3 * room:.4g} mm", ""
+    if room >= -SAME * outer.radius:
+        return "", ""
+    bore, pin = PAIRS[a.kind]
+    sizes = [f"{1e3 * one.radius:.4g} mm" for one in (outer, inner)]
+    return "", f"the {bore} of radius {sizes[0]} is smaller than the {pin} of radius {sizes[1]}"
 
 
 def _frame(pick: Pick) -> Any:
     """Rows origin [m], z and x in the axes of the part."""
     z = np.array([0.0, 0.0, 1.0]) if pick.z is None else pick.z
     x = np.linalg.svd(z[None, :])[2][1] if pick.x is None else pick.x
-    return np.array([pick.middle, z, x])
+    return np.array([without_noise(pick.middle, pick.part.extent), without_noise(z), without_noise(x)])

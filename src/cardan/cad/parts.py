@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from cardan.system.parts import Body
 
 
+NOISE = 1e-14  # relative: what rounding leaves of zero
+
+
 @read_only("a part is as its file has it; give another name, position=, orientation= or mass= to m.add(part, …)")
 class Part:
     """A part of a file, in its own axes; several instances may be the same part.
@@ -71,6 +74,12 @@ class Part:
         found: NDArray[np.int64] = self._data["mesh"][2].view()
         found.setflags(write=False)
         return found
+
+    @cached_property
+    def extent(self) -> float:
+        """The length [m] of the diagonal of the box around its triangles."""
+        vertices = self._data["mesh"][0]
+        return float(np.linalg.norm(np.ptp(vertices, axis=0))) if len(vertices) else 0.0
 
     def face_at(self, point: Any) -> Face:
         """The face that is nearest to a point [m] in the axes of the part, by its triangles."""
@@ -142,7 +151,9 @@ class Part:
     def add_to(self, mechanism: Mechanism, name: str | None = None, density: Any = None, **options: Any) -> Body:
         """See :meth:`cardan.Mechanism.add`."""
         own = self.name if name is None else name
-        pose = {"position": self.position.tolist(), "orientation": self.quaternion.tolist()}
+        far = max(self.extent, float(np.abs(self.position).max()))
+        position, orientation = without_noise(self.position, far), without_noise(self.quaternion)
+        pose = {"position": position.tolist(), "orientation": orientation.tolist()}
         mass: dict[str, Any] = {}
         if density is not None:
             density = check.positive(density, f"the density of part {own!r}")
@@ -200,6 +211,13 @@ class Assembly(Mapping[str, Part]):
 
     def __repr__(self) -> str:
         return f"<Assembly of {len(self)} parts from {self.path.name}>"
+
+
+def without_noise(values: Any, size: float = 1.0) -> FloatArray:
+    """Numbers of a given size, with zeros where a CAD kernel or a rotation leaves less than NOISE of it."""
+    given = np.asarray(values, dtype=np.float64)
+    found: FloatArray = np.where(np.abs(given) <= NOISE * size, 0.0, given)
+    return found
 
 
 def distances(point: FloatArray, triangles: FloatArray) -> FloatArray:

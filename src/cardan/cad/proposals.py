@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cardan.cad.parts import Assembly, Part
+from cardan.cad.parts import Assembly, Part, without_noise
 from cardan.cad.picks import Face, FloatArray
 from cardan.cad.threads import ALIKE, Thread, are_alike
 from cardan.errors import ModelError
@@ -54,7 +54,8 @@ class Proposal:
 
     ``kind``: a method of :class:`cardan.Mechanism`, with its ``options``.  ``frames``: of the joint on parts a and b,
     in their axes: rows origin [m], z and x.  ``faces``: of parts a and b that fit, by number.
-    ``mark``: what the diagnosis says of it, "" where nothing is wrong; ``accepted``: whether it is to be a joint.
+    ``misfit``: why the faces do not fit; ``mark``: this and what the diagnosis says of it; both "" where nothing is
+    wrong.  ``accepted``: whether it is to be a joint.
     """
 
     name: str
@@ -67,6 +68,11 @@ class Proposal:
     options: dict[str, float] = field(default_factory=dict)
     mark: str = ""
     accepted: bool = True
+    misfit: str = ""
+
+    def add_mark(self, text: str) -> None:
+        """Say more of it."""
+        self.mark = "; ".join(filter(None, (self.mark, text)))
 
     def add_to(self, mechanism: Mechanism, name: str | None = None, density: Any = None, **more: Any) -> Joint:
         """Add the joint; the mechanism has bodies with the names of the parts."""
@@ -94,7 +100,10 @@ def frames_of(a: Part, b: Part, origin: FloatArray, axis: FloatArray) -> tuple[F
     found = []
     for part in (a, b):
         matrix = euler.matrix(part.quaternion)
-        found.append(np.array([(origin - part.position) @ matrix, axis @ matrix, x @ matrix]))
+        own = [(origin - part.position) @ matrix, axis @ matrix, x @ matrix]
+        found.append(
+            np.array([without_noise(one, size) for one, size in zip(own, (part.extent, 1.0, 1.0), strict=True)])
+        )
     return found[0], found[1]
 
 

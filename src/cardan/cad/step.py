@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cardan.cad import child
-from cardan.cad.parts import Assembly, Part, composed
+from cardan.cad.parts import Assembly, Part, composed, without_noise
 from cardan.cad.picks import FloatArray
 from cardan.errors import ModelError
 from cardan.system import atomic, check
@@ -91,7 +91,11 @@ def _with_arrays(part: dict[str, Any], table: Sequence[Any]) -> dict[str, Any]:
     def curve(form: Any) -> Any:
         return form[0], *[table[k] for k in form[1:]]
 
-    part["mesh"] = [table[k] for k in part["mesh"]]
+    vertices, *rest = [table[k] for k in part["mesh"]]
+    size = float(np.abs(vertices).max(initial=0.0))
+    part["mesh"] = [without_noise(vertices, size), *rest]
+    part["center"] = without_noise(part["center"], size)
+    part["inertia"] = without_noise(part["inertia"], float(np.abs(part["inertia"]).max()))
     for face in part["faces"]:
         if face["nurbs"] is not None:
             degrees, *numbers = face["nurbs"]

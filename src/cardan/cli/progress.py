@@ -14,7 +14,7 @@ EACH = 0.1  # [s] between two updates
 
 
 class Bar:
-    """``with Bar("study") as bar: work(progress=bar.update)``: the line is erased at the end."""
+    """``with Bar("liu2013") as bar: work(progress=bar.update)``: the line is erased at the end."""
 
     def __init__(self, title: str) -> None:
         self._title = title

@@ -15,31 +15,15 @@ A search of all local minima needs balls without other minima: f increases along
 r·(V d + t) with |t| ≤ M₂ |d|², and in the same way, with z = ½ M₂ ρ < ⅔, it is positive if
 H − (3/2) z V Vᵀ + diag(|g|/ρ − (3/2) z − 2 z² − D M₃ ρ/2) is positive definite.
 
-Reads g, H and V of a polish and the derivative bounds of both trees; writes balls (:mod:`.abi`).
+Reads g, H and V of a polish and the derivative bounds of both trees; writes balls (:mod:`.tables`).
 """
 
 from math import floor, inf, sqrt
 
-from cardan.geometry._nodes import bounds_of, box_of, dot, enclose, limits_of, links_of, norm, patch_of
-from cardan.geometry._polish import ball_of
-from cardan.geometry._workspace import BOUNDS_A, BOUNDS_B, CLIPPED, DX, FIXED, G, H, L, V, Y
-from cardan.geometry.abi import (
-    BOUNDS,
-    DERIVATIVES,
-    J_BALLS,
-    N_BOX,
-    N_PATCH,
-    P_FREEDOMS,
-    T_BOUNDS,
-    T_BOXES,
-    T_LIMITS,
-    T_NODES,
-    T_PATCHES,
-    T_ROOTS,
-    TREE,
-)
+from cardan.geometry._nodes import dot, enclose, norm
+from cardan.geometry.tables import BOUNDS, DERIVATIVES, LIMITS, Ball, Limit, NodeBox, NodeLinks, PatchTable, TreeTable
 from cardan.kernel.jit import inner
-from cardan.kernel.memory import cut, floats_at, integers_at, tail
+from cardan.kernel.memory import tail
 
 SHRINK = 0.7  # of the radius of a ball that is not certified
 LEAST = 1e-3  # of the radius that is tried first: smaller balls are not sought
@@ -51,37 +35,35 @@ FIRST_BALL, GROW = 0.15, 3.0  # of the width of a root: the radius that is tried
 @inner
 def bounds_near(tree, number, x, reach, out, work):
     """out ← largest derivative bounds in the box x ± reach, from the parts of it in the roots of a patch."""
-    nodes = integers_at(tree[T_NODES])
-    boxes = floats_at(tree[T_BOXES])
-    bounds = floats_at(tree[T_BOUNDS])
-    patch = patch_of(integers_at(tree[T_PATCHES]), number)
-    limits = limits_of(floats_at(tree[T_LIMITS]), number)
-    part = cut(work, CLIPPED, 4)
-    found = cut(work, CLIPPED + 4, 9)
+    patch = PatchTable(tree.patches, number)
+    limits = tail(tree.limits, LIMITS * number)
+    part = work.clipped
+    of_part = work.part_bounds
     for i in range(BOUNDS):
         out[i] = 0.0
-    for k in range(tree[T_ROOTS]):
-        if links_of(nodes, k)[N_PATCH] == number:
-            box = box_of(boxes, k)
+    for k in range(tree.roots):
+        if NodeLinks(tree.nodes, k).patch == number:
+            box = NodeBox(tree.boxes, k).box
             meets = True
-            for i in range(patch[P_FREEDOMS]):
+            for i in range(patch.freedoms):
                 near = x[i]
-                period = limits[3 * i + 2]
+                period = Limit(limits, i).period
                 if period > 0.0:
                     near += period * floor((0.5 * (box[2 * i] + box[2 * i + 1]) - near) / period + 0.5)
                 part[2 * i] = max(box[2 * i], near - reach[i])
                 part[2 * i + 1] = min(box[2 * i + 1], near + reach[i])
                 meets = meets and part[2 * i] < part[2 * i + 1]
             if meets:
-                enclose(patch, DERIVATIVES, part, found, bounds_of(bounds, k), work)
+                enclose(patch, DERIVATIVES, part, of_part, tail(tree.bounds, BOUNDS * k), work)
                 for i in range(BOUNDS):
-                    out[i] = max(out[i], found[i])
+                    out[i] = max(out[i], of_part[i])
 
 
 @inner
-def holds(patches, h, g, v, fixed, sigma, bend, twists, rho, alone, K):
+def holds(patches, bend, twists, rho, alone, work):
     """Whether a ball of radius ρ has no closer pair; alone: and no other minimum.  bend: ½ M₂; twists: D M₃ of both
     shapes."""
+    h, g, v, fixed, sigma, K = work.h, work.g, work.v, work.fixed, work.dx, work.factor
     z = bend * rho
     lost = min(z, 1.0)
     less = lost * (1.0 - lost)
@@ -94,7 +76,7 @@ def holds(patches, h, g, v, fixed, sigma, bend, twists, rho, alone, K):
     for i in range(4):
         for j in range(i + 1):
             s = (h[4 * i + j] - lost * dot(tail(v, 3 * i), tail(v, 3 * j))) / (sigma[i] * sigma[j])
-            if (i & 1) >= patches[i >> 1][P_FREEDOMS] or (j & 1) >= patches[j >> 1][P_FREEDOMS]:
+            if (i & 1) >= patches[i >> 1].freedoms or (j & 1) >= patches[j >> 1].freedoms:
                 s = 1.0 if i == j else 0.0
             elif i == j:
                 s -= less + twists[i >> 1] * twist
@@ -112,25 +94,21 @@ def holds(patches, h, g, v, fixed, sigma, bend, twists, rho, alone, K):
 
 @inner
 def ball_radius(job, numbers, patches, x, distance, alone, work):
-    """ρ of the ball around the minimum x in which no pair is closer; zero if there is none; σ in DX.
+    """ρ of the ball around the minimum x in which no pair is closer; zero if there is none; σ in dx.
 
     alone: a ball without other minima.
     """
-    v = cut(work, V, 12)
-    g = cut(work, G, 4)
-    h = cut(work, H, 16)
-    fixed = cut(work, FIXED, 4)
-    K = cut(work, L, 16)
-    sigma = cut(work, DX, 4)
-    reach = cut(work, Y, 4)
+    v = work.v
+    sigma = work.dx
+    reach = work.y
     rho = 0.0
     for i in range(4):
         sigma[i] = norm(tail(v, 3 * i))
-        if (i & 1) < patches[i >> 1][P_FREEDOMS]:
+        if (i & 1) < patches[i >> 1].freedoms:
             if sigma[i] == 0.0:
                 return 0.0
-            tree = tail(job, TREE * (i >> 1))
-            box = tail(floats_at(tree[T_BOXES]), N_BOX + 2 * (i & 1))
+            tree = TreeTable(job.trees, i >> 1)
+            box = tail(NodeBox(tree.boxes, 0).box, 2 * (i & 1))
             rho = max(rho, FIRST_BALL * sigma[i] * (box[1] - box[0]))
         else:
             sigma[i] = 1.0
@@ -140,7 +118,7 @@ def ball_radius(job, numbers, patches, x, distance, alone, work):
     inside = least
     rounds = 0
     while True:
-        if holds(patches, h, g, v, fixed, sigma, bend, (other, twist), inside, alone, K):
+        if holds(patches, bend, (other, twist), inside, alone, work):
             if rounds > 0:
                 low = inside
         else:
@@ -160,12 +138,12 @@ def ball_radius(job, numbers, patches, x, distance, alone, work):
         for k in range(2):
             other = twist
             twist = 0.0
-            freedoms = patches[k][P_FREEDOMS]
+            freedoms = patches[k].freedoms
             if freedoms > 0:
-                B = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * k)
+                B = tail(work.bounds, 10 * k)
                 s, t = 1.0 / sigma[2 * k], 1.0 / sigma[2 * k + 1]
                 reach[0], reach[1] = rho * s, rho * t
-                bounds_near(tail(job, TREE * k), numbers[k], tail(x, 2 * k), reach, B, work)
+                bounds_near(TreeTable(job.trees, k), numbers[k], tail(x, 2 * k), reach, B, work)
                 if freedoms == 1:
                     t = 0.0
                 ss, tt = s * s, t * t
@@ -180,24 +158,24 @@ def ball_radius(job, numbers, patches, x, distance, alone, work):
 @inner
 def in_a_ball(job, na, nb, least, count):
     """Whether a pair of nodes is inside one of count balls whose distance is at least ``least``."""
-    trees = (job, tail(job, TREE))
+    trees = (TreeTable(job.trees, 0), TreeTable(job.trees, 1))
     numbers = (na, nb)
     for n in range(count):
-        ball = ball_of(floats_at(job[J_BALLS]), n)
-        rest = ball[10] * ball[10] if ball[11] >= least else -1.0
+        ball = Ball(job.balls, n)
+        rest = ball.rho * ball.rho if ball.distance >= least else -1.0
         for i in range(4):
             if rest >= 0.0:
                 tree = trees[i >> 1]
                 k = numbers[i >> 1]
-                patch = links_of(integers_at(tree[T_NODES]), k)[N_PATCH]
-                box = tail(box_of(floats_at(tree[T_BOXES]), k), 2 * (i & 1))
-                period = limits_of(floats_at(tree[T_LIMITS]), patch)[3 * (i & 1) + 2]
-                d = 0.5 * (box[0] + box[1]) - ball[2 + i]
+                patch = NodeLinks(tree.nodes, k).patch
+                box = tail(NodeBox(tree.boxes, k).box, 2 * (i & 1))
+                period = Limit(tail(tree.limits, LIMITS * patch), i & 1).period
+                d = 0.5 * (box[0] + box[1]) - ball.x[i]
                 if period > 0.0:
                     d -= period * floor(d / period + 0.5)
-                far = (abs(d) + 0.5 * (box[1] - box[0])) * ball[6 + i]
+                far = (abs(d) + 0.5 * (box[1] - box[0])) * ball.sigma[i]
                 rest -= far * far
-                if patch != ball[i >> 1]:
+                if patch != ball.patches[i >> 1]:
                     rest = -1.0
         if rest >= 0.0:
             return True

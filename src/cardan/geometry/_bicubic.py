@@ -3,8 +3,8 @@
 Reads a shape's table and q; writes ``out``; ``work`` has 136 floats.  See ``_quotient.py`` for the equations.
 """
 
-from cardan.geometry import abi
 from cardan.geometry._quotient import divide, locate, retract
+from cardan.geometry.tables import RETRACT, Limit, ShapeFloats, ShapeInts
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import cut, tail
 
@@ -21,18 +21,19 @@ def powers(x, h, X):
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
-    if op == abi.RETRACT:
+    shape = ShapeInts(ints)
+    if op == RETRACT:
         retract(ints, floats, q, step, out)
         return 0
-    breaks = tail(floats, abi.LIMITS)
+    breaks = ShapeFloats(floats).numbers
     X = cut(work, 40, 32)
     Y = cut(work, 56, 16)
     A = cut(work, 72, 64)
     O = cut(work, 0, 40)
     place = 0
     for i in range(2):
-        spans = ints[abi.SPANS_U + i]
-        place = place * spans + locate(breaks, spans, q[i], floats[3 * i], floats[3 * i + abi.PERIOD_U], O)
+        spans = shape.spans[i]
+        place = place * spans + locate(breaks, spans, q[i], Limit(floats, i).lower, Limit(floats, i).period, O)
         powers(O[0], O[1], tail(X, 16 * i))
         breaks = tail(breaks, spans + 1)
     C = cut(breaks, 64 * place, 64)

@@ -5,8 +5,8 @@ Reads a shape's table and q; writes ``out``; ``work`` has 8 floats.
 
 from math import cos, sin, sqrt
 
-from cardan.geometry import abi
 from cardan.geometry._quotient import retract
+from cardan.geometry.tables import CIRCLE, LINE, PLANE, POINT, RETRACT, SPHERE, TORUS, ShapeFloats, ShapeInts
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import cut
 
@@ -87,12 +87,13 @@ def turned(order, u, r, z, out):
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
+    shape = ShapeInts(ints)
     """Numbers of a kind follow LIMITS: radii (a, b, c) of circle, ellipse, sphere, ellipsoid, cylinder; R and r of a
     torus; radius at v = 0 and slope of a cone; the coordinates of a point."""
-    kind = ints[abi.KIND]
-    a = cut(floats, abi.LIMITS, 3)
-    if op == abi.RETRACT:
-        if kind == abi.SPHERE:
+    kind = shape.kind
+    a = cut(ShapeFloats(floats).numbers, 0, 3)
+    if op == RETRACT:
+        if kind == SPHERE:
             tangents(q, work)
             d = sqrt(step[0] * step[0] + step[1] * step[1])
             k = sin(d) / d if d > 1e-9 else 1.0  # the next term, d²/6, is below rounding
@@ -104,20 +105,20 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         else:
             retract(ints, floats, q, step, out)
         return 0
-    if kind == abi.SPHERE:
+    if kind == SPHERE:
         sphere(op, a, q, out, work)
         return 0
-    for k in range(3 * (1 if kind == abi.POINT else op + 1 if ints[abi.FREEDOMS] == 1 else (op + 1) * (op + 2) // 2)):
+    for k in range(3 * (1 if kind == POINT else op + 1 if shape.freedoms == 1 else (op + 1) * (op + 2) // 2)):
         out[k] = 0.0
-    if kind == abi.POINT:
+    if kind == POINT:
         put(out, 0, a[0], a[1], a[2])
-    elif kind == abi.LINE:
+    elif kind == LINE:
         out[0] = q[0]
         if op > 0:
             out[3] = 1.0
-    elif kind == abi.CIRCLE:
+    elif kind == CIRCLE:
         ring(op, (1, 2, 3), a[0], a[1], 0.0, q[0], out)
-    elif kind == abi.PLANE:
+    elif kind == PLANE:
         out[0] = q[0]
         out[1] = q[1]
         if op > 0:
@@ -128,7 +129,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         z = cut(work, 4, 4)
         for k in range(8):
             work[k] = 0.0
-        if kind == abi.TORUS:
+        if kind == TORUS:
             x, y = a[1] * cos(q[1]), a[1] * sin(q[1])
             r[0], r[1], r[2], r[3] = a[0] + x, -y, -x, y
             z[0], z[1], z[2], z[3] = y, x, -y, -x

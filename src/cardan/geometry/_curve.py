@@ -3,8 +3,8 @@
 Reads a shape's table and q; writes ``out``.  See ``_quotient.py`` for the equations.
 """
 
-from cardan.geometry import abi
 from cardan.geometry._quotient import HOMOGENEOUS, locate, retract
+from cardan.geometry.tables import RETRACT, Limit, ShapeFloats, ShapeInts
 from cardan.kernel.jit import evaluator
 from cardan.kernel.memory import cut, tail
 
@@ -12,14 +12,15 @@ SCRATCH = 20  # floats of work besides the monomials
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
-    if op == abi.RETRACT:
+    shape = ShapeInts(ints)
+    if op == RETRACT:
         retract(ints, floats, q, step, out)
         return 0
-    n = ints[abi.DEGREE_U] + 1
-    spans = ints[abi.SPANS_U]
-    breaks = tail(floats, abi.LIMITS)
+    n = shape.degrees[0] + 1
+    spans = shape.spans[0]
+    breaks = ShapeFloats(floats).numbers
     O = cut(work, 0, 16)
-    place = locate(breaks, spans, q[0], floats[0], floats[abi.PERIOD_U], O)
+    place = locate(breaks, spans, q[0], Limit(floats).lower, Limit(floats).period, O)
     x, h = O[0], O[1]
     C = cut(tail(breaks, spans + 1), place * n * HOMOGENEOUS, n * HOMOGENEOUS)
     X = cut(work, 16, n)

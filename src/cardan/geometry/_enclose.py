@@ -11,14 +11,14 @@ larger of w₀₀ − Σ|wᵢⱼ| and the least weight of the control points of 
 Bounds of derivatives follow from those of A and w by the quotient rule.
 
 Operations: ENCLOSE: out ← centre, e₁, e₂, radius.  DERIVATIVES: out ← bounds of |S_u|, |S_v|, …, |S_vvv|.
-Reads a shape's table, q (centre), step (half widths); work has :func:`._workspace.enclosing` floats.
+Reads a shape's table, q (centre), step (half widths); work has :func:`.tables.enclosing` floats.
 """
 
 from math import sqrt
 
-from cardan.geometry import abi
+from cardan.geometry import tables
 from cardan.geometry._quotient import locate
-from cardan.geometry._workspace import MORE
+from cardan.geometry.tables import ENCLOSURE_MORE, Limit, ShapeFloats, ShapeInts
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import cut, tail
 
@@ -65,10 +65,11 @@ def falling(F, count, step):
 
 
 def _enclose(op, ints, floats, q, step, out, jacobian, work):
-    n = ints[abi.DEGREE_U] + 1
-    surface = ints[abi.FREEDOMS] == 2
-    m = ints[abi.DEGREE_V] + 1 if surface else 1
-    breaks = tail(floats, abi.LIMITS)
+    shape = ShapeInts(ints)
+    n = shape.degrees[0] + 1
+    surface = shape.freedoms == 2
+    m = shape.degrees[1] + 1 if surface else 1
+    breaks = ShapeFloats(floats).numbers
     size = 4 * n * m
     D = cut(work, 0, size)
     place = cut(work, size, 4)
@@ -76,9 +77,9 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
     W = cut(work, size + 20, 16)
     number = 0
     pieces = 1
-    for i in range(ints[abi.FREEDOMS]):
-        spans = ints[abi.SPANS_U + i]
-        number = number * spans + locate(breaks, spans, q[i], floats[3 * i], floats[3 * i + abi.PERIOD_U], N)
+    for i in range(shape.freedoms):
+        spans = shape.spans[i]
+        number = number * spans + locate(breaks, spans, q[i], Limit(floats, i).lower, Limit(floats, i).period, N)
         breaks = tail(breaks, spans + 1)
         pieces *= spans
         place[2 * i], place[2 * i + 1] = N[0], N[1] * step[i]
@@ -93,7 +94,7 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
     # row i has the coefficients of sⁱ; in it, those of the powers of t if it is a surface
     w0 = D[3]
     unit = 1.0 / w0
-    if op == abi.ENCLOSE:
+    if op == tables.ENCLOSE:
         for c in range(3):
             p = tail(D, c)
             last = 3 - c  # p[last] is the weight
@@ -147,7 +148,7 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
         others += abs(w)
         p[0], p[1], p[2] = p[0] - cx * w, p[1] - cy * w, p[2] - cz * w
     least = 1.0 / max(2.0 * w0 - others, least)
-    R, S = cut(work, size + MORE, 4 * n), cut(work, size + MORE + 4 * n, 4 * m)
+    R, S = cut(work, size + ENCLOSURE_MORE, 4 * n), cut(work, size + ENCLOSURE_MORE + 4 * n, 4 * m)
     falling(R, n, step[0])
     falling(S, m, step[1])
     at = -1

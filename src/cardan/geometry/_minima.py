@@ -18,26 +18,22 @@ bounds of the third derivatives r_ij·r_l + r_il·r_j + r_jl·r_i + r·r_ijl.
 The numbers of both nodes are in BOX of the workspace.
 """
 
-from cardan.geometry import abi
 from cardan.geometry._nodes import dot, enclose
 from cardan.geometry._polish import difference
-from cardan.geometry._workspace import (
-    BOUNDS_A,
-    BOUNDS_B,
-    BOX,
-    CHANGE,
-    DX,
-    FIXED,
-    NORMAL,
-    ROWS_A,
-    ROWS_B,
-    SYSTEM,
-    G,
-    H,
-    Y,
+from cardan.geometry.tables import (
+    BOUNDS,
+    DERIVATIVES,
+    LIMITS,
+    Limit,
+    NodeBox,
+    NodeLinks,
+    PatchTable,
+    SearchJob,
+    SearchWork,
+    TreeTable,
 )
 from cardan.kernel.jit import evaluator, inner
-from cardan.kernel.memory import cut, floats_at, integers_at, tail
+from cardan.kernel.memory import tail
 
 PIVOT = 1e-13  # of the largest entry: H_FF counts as singular
 
@@ -47,9 +43,9 @@ def third(work, i, j, l, far):
     """A bound of |∂³f/∂x_i ∂x_j ∂x_l|."""
     a, b, c = i >> 1, j >> 1, l >> 1
     p, q, s = i & 1, j & 1, l & 1
-    A = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * a)
-    B = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * b)
-    C = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * c)
+    A = tail(work.bounds, 10 * a)
+    B = tail(work.bounds, 10 * b)
+    C = tail(work.bounds, 10 * c)
     total = 0.0
     if a == b:
         total += A[2 + p + q] * C[s]
@@ -64,35 +60,35 @@ def third(work, i, j, l, far):
 
 @inner
 def second_order(patches, half, far, work):
-    """H at the centre, and CHANGE ← C."""
-    r = tail(work, NORMAL)
-    h = cut(work, H, 16)
-    change = cut(work, CHANGE, 16)
+    """H at the centre, and change ← C."""
+    r = work.normal
+    h = work.h
+    change = work.change
     for i in range(4):
         for j in range(4):
             h[4 * i + j] = change[4 * i + j] = 0.0
-            if (i & 1) < patches[i >> 1][abi.P_FREEDOMS] and (j & 1) < patches[j >> 1][abi.P_FREEDOMS]:
+            if (i & 1) < patches[i >> 1].freedoms and (j & 1) < patches[j >> 1].freedoms:
                 k = i >> 1
-                S = tail(work, ROWS_A + (ROWS_B - ROWS_A) * k)
-                other = tail(work, ROWS_A + (ROWS_B - ROWS_A) * (j >> 1))
+                S = work.rows_b if k == 1 else work.rows_a
+                other = work.rows_b if j >> 1 == 1 else work.rows_a
                 value = dot(tail(S, 3 + 3 * (i & 1)), tail(other, 3 + 3 * (j & 1)))
                 if k == j >> 1:
-                    second = tail(S, 3 * (1 + patches[k][abi.P_FREEDOMS] + (i & 1) + (j & 1)))
+                    second = tail(S, 3 * (1 + patches[k].freedoms + (i & 1) + (j & 1)))
                     value += dot(second, r) * (1.0 - 2.0 * k)
                 else:
                     value = -value
                 h[4 * i + j] = value
                 for l in range(4):
-                    if (l & 1) < patches[l >> 1][abi.P_FREEDOMS]:
+                    if (l & 1) < patches[l >> 1].freedoms:
                         change[4 * i + j] += third(work, i, j, l, far) * half[l]
 
 
 @inner
 def is_saddle(free, w, work):
     """Whether some w of the free parameters has wᵀH w < 0 in all of the box."""
-    h = cut(work, H, 16)
-    change = cut(work, CHANGE, 16)
-    K = cut(work, SYSTEM, 16)  # H = K D Kᵀ with ones on the diagonal of K and D on that of the array
+    h = work.h
+    change = work.change
+    K = work.system  # H = K D Kᵀ with ones on the diagonal of K and D on that of the array
     for k in range(4):
         for i in range(k, 4):
             s = 0.0
@@ -123,9 +119,9 @@ def is_saddle(free, w, work):
 @inner
 def has_no_root(free, half, g, work):
     """Whether g_F vanishes nowhere in the box."""
-    h = cut(work, H, 16)
-    change = cut(work, CHANGE, 16)
-    m = cut(work, SYSTEM, 32)  # H_FF and the unit matrix, then Y
+    h = work.h
+    change = work.change
+    m = work.system  # H_FF and the unit matrix, then Y
     largest = 0.0
     for i in range(4):
         for j in range(4):
@@ -171,68 +167,60 @@ def has_no_root(free, half, g, work):
 
 
 def _exclude(op, ints, floats, q, step, out, jacobian, work):
-    job = ints
-    numbers = (int(work[BOX]), int(work[BOX + 1]))
-    other = tail(job, abi.TREE)
-    first = integers_at(job[abi.T_NODES])[abi.NODE_INTS * numbers[0]]
-    second = integers_at(other[abi.T_NODES])[abi.NODE_INTS * numbers[1]]
-    patch_a = tail(integers_at(job[abi.T_PATCHES]), abi.PATCH * first)
-    patch_b = tail(integers_at(other[abi.T_PATCHES]), abi.PATCH * second)
-    patches = (patch_a, patch_b)
-    found = (first, second)
-    boxes = (
-        tail(floats_at(job[abi.T_BOXES]), abi.NODE * numbers[0] + abi.N_BOX),
-        tail(floats_at(other[abi.T_BOXES]), abi.NODE * numbers[1] + abi.N_BOX),
-    )
-    x = cut(work, Y, 4)
+    job = SearchJob(ints)
+    work = SearchWork(work)
+    numbers = (int(work.box[0]), int(work.box[1]))
+    trees = (TreeTable(job.trees, 0), TreeTable(job.trees, 1))
+    places = (NodeLinks(trees[0].nodes, numbers[0]).patch, NodeLinks(trees[1].nodes, numbers[1]).patch)
+    patches = (PatchTable(trees[0].patches, places[0]), PatchTable(trees[1].patches, places[1]))
+    boxes = (NodeBox(trees[0].boxes, numbers[0]).box, NodeBox(trees[1].boxes, numbers[1]).box)
+    x = work.y
     reach = 0.0
     for k in range(2):
-        tree = tail(job, abi.TREE * k)
-        root = integers_at(tree[abi.T_NODES])[abi.NODE_INTS * numbers[k] + abi.N_ROOT]
-        bounds = tail(floats_at(tree[abi.T_BOUNDS]), abi.BOUNDS * root)
-        reach += floats_at(tree[abi.T_BOXES])[abi.NODE * numbers[k] + abi.N_SIZE]
-        B = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * k)
-        if patches[k][abi.P_FREEDOMS] > 0:
-            enclose(patches[k], abi.DERIVATIVES, boxes[k], B, bounds, work)
+        tree = trees[k]
+        bounds = tail(tree.bounds, BOUNDS * NodeLinks(tree.nodes, numbers[k]).root)
+        reach += NodeBox(tree.boxes, numbers[k]).extent
+        B = tail(work.bounds, 10 * k)
+        if patches[k].freedoms > 0:
+            enclose(patches[k], DERIVATIVES, boxes[k], B, bounds, work)
     for k in range(2):
         for p in range(2):
             x[2 * k + p] = 0.5 * (boxes[k][2 * p] + boxes[k][2 * p + 1])
     f = difference(patches, x, floats, work)
-    r = tail(work, NORMAL)
+    r = work.normal
     far = (2.0 * f) ** 0.5 + 2.0 * reach
-    free, gradient, halves = cut(work, FIXED, 4), cut(work, G, 4), cut(work, DX, 4)
+    free, gradient, halves = work.fixed, work.g, work.dx
     for i in range(4):
         k, p = i >> 1, i & 1
         free[i] = gradient[i] = halves[i] = 0.0
-        if p < patches[k][abi.P_FREEDOMS]:
-            S = tail(work, ROWS_A + (ROWS_B - ROWS_A) * k)
-            B = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * k)
+        if p < patches[k].freedoms:
+            S = work.rows_b if k == 1 else work.rows_a
+            B = tail(work.bounds, 10 * k)
             g = dot(tail(S, 3 + 3 * p), r) * (1.0 - 2.0 * k)
             change = 0.0
             for l in range(2):
-                for s in range(patches[l][abi.P_FREEDOMS]):
+                for s in range(patches[l].freedoms):
                     half = 0.5 * (boxes[l][2 * s + 1] - boxes[l][2 * s])
-                    bound = B[p] * work[BOUNDS_A + (BOUNDS_B - BOUNDS_A) * l + s]
+                    bound = B[p] * work.bounds[10 * l + s]
                     if l == k:
                         bound += far * B[2 + p + s]
                     change += bound * half
-            tree = tail(job, abi.TREE * k)
-            limit = tail(floats_at(tree[abi.T_LIMITS]), abi.P_LIMITS * found[k] + 3 * p)
-            at_lower = limit[2] == 0.0 and boxes[k][2 * p] <= limit[0]
-            at_upper = limit[2] == 0.0 and boxes[k][2 * p + 1] >= limit[1]
+            limit = Limit(tail(trees[k].limits, LIMITS * places[k]), p)
+            at_lower = limit.period == 0.0 and boxes[k][2 * p] <= limit.lower
+            at_upper = limit.period == 0.0 and boxes[k][2 * p + 1] >= limit.upper
             if (g > change and not at_lower) or (g < -change and not at_upper):
                 return 1
             halves[i], gradient[i] = 0.5 * (boxes[k][2 * p + 1] - boxes[k][2 * p]), g
             if not at_lower and not at_upper:  # a minimum needs H_ii ≥ 0
                 free[i] = 1.0
-                freedoms = patches[k][abi.P_FREEDOMS]
+                freedoms = patches[k].freedoms
                 bend = dot(tail(S, 3 + 3 * p), tail(S, 3 + 3 * p))
                 bend += dot(tail(S, 3 * (1 + freedoms + 2 * p)), r) * (1.0 - 2.0 * k)
                 change = 0.0
                 for l in range(2):
-                    for s in range(patches[l][abi.P_FREEDOMS]):
+                    for s in range(patches[l].freedoms):
                         half = 0.5 * (boxes[l][2 * s + 1] - boxes[l][2 * s])
-                        bound = B[2 + 2 * p] * work[BOUNDS_A + (BOUNDS_B - BOUNDS_A) * l + s]
+                        bound = B[2 + 2 * p] * work.bounds[10 * l + s]
                         if l == k:
                             bound += 2.0 * B[2 + p + s] * B[p] + far * B[5 + 2 * p + s]
                         change += bound * half

@@ -1,59 +1,27 @@
 """Nodes of a tree: enclosures of boxes of the parameters, children.
 
-Reads and writes the tables of a tree (:mod:`.abi`); the workspace is that of ``_workspace.py``.
+Reads and writes the tables of a tree (:mod:`.tables`); the workspace is :class:`.tables.SearchWork`.
 """
 
 from math import inf, sqrt
 
-from cardan.geometry._workspace import BOX, SCRATCH
-from cardan.geometry.abi import (
+from cardan.geometry.tables import (
     BOUNDS,
     BOX_STATE,
     ENCLOSE,
     INSIDE,
-    LIMITS,
-    MOVED,
-    N_BOX,
-    N_CHILD,
-    N_PATCH,
-    N_RADIUS,
-    N_ROOT,
-    N_SIZE,
-    N_STATE,
-    NODE,
-    NODE_INTS,
-    P_ACROSS,
-    P_ENCLOSE,
-    P_FIRST_U,
-    P_FIRST_V,
-    P_FLOATS,
-    P_FREEDOMS,
-    P_INTS,
-    P_LIMITS,
-    P_LOOPS,
-    P_ROOTS,
-    P_TRIM,
-    PATCH,
-    SPANS_U,
-    T_BOUNDS,
-    T_BOXES,
-    T_CAPACITY,
-    T_COUNT,
-    T_NODES,
-    T_PATCHES,
-    T_ROOTS,
+    Enclosure,
+    NodeBox,
+    NodeLinks,
+    PatchTable,
+    SearchWork,
+    ShapeFloats,
+    ShapeInts,
+    ShapeTable,
+    TreeTable,
 )
 from cardan.kernel.jit import inner, jit
-from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, piece, pointer, tail
-
-# accessors (array, k)
-node_of = piece(NODE, 0, NODE)
-box_of = piece(NODE, N_BOX, 4)
-links_of = piece(NODE_INTS, 0, NODE_INTS)
-patch_of = piece(PATCH, 0, PATCH)
-limits_of = piece(P_LIMITS, 0, P_LIMITS)
-bounds_of = piece(BOUNDS, 0, BOUNDS)
-moved_of = piece(MOVED, 0, MOVED)
+from cardan.kernel.memory import call_evaluator, floats_at, integers_at, pointer, tail
 
 
 @inner
@@ -69,65 +37,64 @@ def dot(a, b):
 @inner
 def enclose(patch, op, box, out, bounds, work):
     """Enclosure, or bounds of derivatives, of a box u₀ u₁ v₀ v₁."""
-    q = cut(work, BOX, 4)
+    q = work.box
     q[0], q[1] = 0.5 * (box[0] + box[1]), 0.5 * (box[2] + box[3])
     q[2], q[3] = 0.5 * (box[1] - box[0]), 0.5 * (box[3] - box[2])
-    floats = floats_at(patch[P_FLOATS])
-    ints = integers_at(patch[P_INTS])
-    return call_evaluator(patch[P_ENCLOSE], op, ints, floats, q, tail(q, 2), out, bounds, tail(work, SCRATCH))
+    return call_evaluator(patch.enclose, op, patch.ints, patch.floats, q, tail(q, 2), out, bounds, work.scratch)
 
 
 @inner
 def make_node(tree, k, work):
     """Bounds of node k, whose patch, root and box are set."""
-    links = links_of(integers_at(tree[T_NODES]), k)
-    node = node_of(floats_at(tree[T_BOXES]), k)
-    patch = patch_of(integers_at(tree[T_PATCHES]), links[N_PATCH])
-    box = tail(node, N_BOX)
-    enclose(patch, ENCLOSE, box, node, bounds_of(floats_at(tree[T_BOUNDS]), links[N_ROOT]), work)
-    node[N_SIZE] = norm(tail(node, 3)) + norm(tail(node, 6)) + node[N_RADIUS]
-    links[N_CHILD] = -1
-    links[N_STATE] = INSIDE
-    if patch[P_LOOPS] != 0:
-        loops = floats_at(patch[P_LOOPS])
-        links[N_STATE] = call_evaluator(patch[P_TRIM], BOX_STATE, patch, loops, box, box, node, work, work)
+    links = NodeLinks(tree.nodes, k)
+    node = NodeBox(tree.boxes, k)
+    patch = PatchTable(tree.patches, links.patch)
+    box = node.box
+    out = node.as_floats
+    enclose(patch, ENCLOSE, box, out, tail(tree.bounds, BOUNDS * links.root), work)
+    node.extent = norm(node.edge_u) + norm(node.edge_v) + node.radius
+    links.child = -1
+    links.state = INSIDE
+    if patch.loops != 0:
+        loops = floats_at(patch.loops)
+        links.state = call_evaluator(patch.trim, BOX_STATE, patch.as_ints, loops, box, box, out, box, box)
 
 
 @jit
 def make_roots(tree, work):
     """Bounds of the roots; returns a bound of the largest side of a box around them [m].  tree, work: addresses."""
-    tree = integers_at(tree)
-    work = floats_at(work)
-    boxes = floats_at(tree[T_BOXES])
-    roots = tree[T_ROOTS]
-    patch = integers_at(tree[T_PATCHES])
+    tree = TreeTable(integers_at(tree))
+    work = SearchWork(floats_at(work))
+    boxes = tree.boxes
+    roots = tree.roots
+    patch = PatchTable(tree.patches, 0)
     number = end = 0
     for k in range(roots):
-        while k == end + patch[P_ROOTS]:
+        while k == end + patch.roots:
             end = k
             number += 1
-            patch = tail(patch, PATCH)
-        links = links_of(integers_at(tree[T_NODES]), k)
-        links[N_PATCH] = number
-        links[N_ROOT] = k
-        across = patch[P_ACROSS]
+            patch = PatchTable(tree.patches, number)
+        links = NodeLinks(tree.nodes, k)
+        links.patch = number
+        links.root = k
+        across = patch.across
         if across > 0:  # a span of a NURBS
-            box = box_of(boxes, k)
-            at = tail(floats_at(patch[P_FLOATS]), LIMITS)
-            spans = integers_at(patch[P_INTS])[SPANS_U]
-            u, v = patch[P_FIRST_U] + (k - end) // across, spans + 1 + patch[P_FIRST_V] + (k - end) % across
+            box = NodeBox(boxes, k).box
+            at = ShapeFloats(patch.floats).numbers
+            spans = ShapeInts(patch.ints).spans[0]
+            u, v = patch.first_u + (k - end) // across, spans + 1 + patch.first_v + (k - end) % across
             box[0], box[1] = at[u], at[u + 1]
             box[2] = box[3] = 0.0
-            if patch[P_FREEDOMS] == 2:
+            if patch.freedoms == 2:
                 box[2], box[3] = at[v], at[v + 1]
         make_node(tree, k, work)
     side = size = 0.0
     for c in range(3):
         low, high = inf, -inf
         for k in range(roots):
-            node = node_of(boxes, k)
-            low, high = min(low, node[c]), max(high, node[c])
-            size = max(size, node[N_SIZE])
+            node = NodeBox(boxes, k)
+            low, high = min(low, node.center[c]), max(high, node.center[c])
+            size = max(size, node.extent)
         side = max(side, high - low)
     return side + 2.0 * size
 
@@ -135,22 +102,20 @@ def make_roots(tree, work):
 @inner
 def children(tree, k, work):
     """First child of node k, made now if it has none; −1 if there is no room.  Two for a curve, four for a surface."""
-    nodes = integers_at(tree[T_NODES])
-    links = links_of(nodes, k)
-    if links[N_CHILD] >= 0:
-        return links[N_CHILD]
-    count = integers_at(tree[T_COUNT])
+    links = NodeLinks(tree.nodes, k)
+    if links.child >= 0:
+        return links.child
+    count = tree.count
     first = count[0]
-    if first + 4 > tree[T_CAPACITY]:
+    if first + 4 > tree.capacity:
         return -1
-    boxes = floats_at(tree[T_BOXES])
-    box = box_of(boxes, k)
-    number = 1 << patch_of(integers_at(tree[T_PATCHES]), links[N_PATCH])[P_FREEDOMS]
+    box = NodeBox(tree.boxes, k).box
+    number = 1 << PatchTable(tree.patches, links.patch).freedoms
     for j in range(number):
-        new = links_of(nodes, first + j)
-        new[N_PATCH] = links[N_PATCH]
-        new[N_ROOT] = links[N_ROOT]
-        to = box_of(boxes, first + j)
+        new = NodeLinks(tree.nodes, first + j)
+        new.patch = links.patch
+        new.root = links.root
+        to = NodeBox(tree.boxes, first + j).box
         for i in range(2):
             low, high = box[2 * i], box[2 * i + 1]
             middle = 0.5 * (low + high)
@@ -159,29 +124,27 @@ def children(tree, k, work):
             to[2 * i + 1] = middle if (not upper and number > 1 + i) else high
         make_node(tree, first + j, work)
     count[0] = first + number
-    links[N_CHILD] = first
+    links.child = first
     return first
 
 
 @inner
 def move_node(tree, k, T, moved):
     """moved ← centre, half edges and radius of node k of b in the axes of a."""
-    node = node_of(floats_at(tree[T_BOXES]), k)
-    to = moved_of(moved, k)
-    for i in range(3):
-        p = tail(node, 3 * i)
-        for c in range(3):
-            row = tail(T, 3 * c)
-            value = dot(row, p)
-            to[3 * i + c] = value + T[9 + c] if i == 0 else value
-    to[N_RADIUS] = node[N_RADIUS]
+    node = NodeBox(tree.boxes, k)
+    to = Enclosure(moved, k)
+    for c in range(3):
+        row = tail(T, 3 * c)
+        to.center[c] = dot(row, node.center) + T[9 + c]
+        to.edge_u[c] = dot(row, node.edge_u)
+        to.edge_v[c] = dot(row, node.edge_v)
+    to.radius = node.radius
 
 
 @jit
 def enclose_once(address, table, op, q, out, work):
     """Call an enclosure from Python; q: centre (2), half widths (2)."""
-    table = integers_at(table)
+    shape = ShapeTable(integers_at(table))
     q = pointer(q)
     out = pointer(out)
-    ints, floats = integers_at(table[1]), floats_at(table[2])
-    return call_evaluator(address, op, ints, floats, q, tail(q, 2), out, out, pointer(work))
+    return call_evaluator(address, op, shape.ints, shape.floats, q, tail(q, 2), out, out, pointer(work))

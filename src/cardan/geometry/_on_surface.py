@@ -1,27 +1,28 @@
 """Curves on a surface: S(c(t)), where c is a curve in the parameter plane of S; derivatives by the chain rule.
 
-ints[HEADER …]: address of this evaluator, then addresses of evaluator, ints, floats of S and of c.
+The integers end with the address of this evaluator, then addresses of evaluator, ints, floats of S and of c.
 Reads a shape's table and q; writes ``out``; scratch: rows of S (30) and of c (12), then that of their evaluators.
 """
 
-from cardan.geometry import abi
 from cardan.geometry._quotient import retract
+from cardan.geometry.tables import RETRACT, ShapeInts, ShapeTable
 from cardan.kernel.jit import evaluator
-from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, tail
+from cardan.kernel.memory import call_evaluator, cut, tail
 
 SCRATCH = 42
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
-    if op == abi.RETRACT:
+    if op == RETRACT:
         retract(ints, floats, q, step, out)
         return 0
     S = cut(work, 0, 30)
     c = cut(work, 30, 12)
     rest = tail(work, SCRATCH)
-    at = tail(ints, abi.HEADER + 1)
-    call_evaluator(at[3], op, integers_at(at[4]), floats_at(at[5]), q, q, c, c, rest)
-    call_evaluator(at[0], op, integers_at(at[1]), floats_at(at[2]), c, c, S, S, rest)
+    tables = tail(ShapeInts(ints).more, 1)  # behind the address of this evaluator
+    surface, curve = ShapeTable(tables, 0), ShapeTable(tables, 1)
+    call_evaluator(curve.evaluator, op, curve.ints, curve.floats, q, q, c, c, rest)
+    call_evaluator(surface.evaluator, op, surface.ints, surface.floats, c, c, S, S, rest)
     u1, v1, u2, v2, u3, v3 = c[3], c[4], c[6], c[7], c[9], c[10]
     for k in range(3):
         out[k] = S[k]

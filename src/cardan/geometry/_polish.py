@@ -1,17 +1,16 @@
 """A local minimum of f = ½ r·r with r = S¹(x₁) − (R S²(x₂) + t), by Newton's method within bounds.
 
 The step is projected; the Hessian H = V Vᵀ + r·∂²r is shifted until it is positive definite.  Reads the patches of both
-shapes; writes x, and rows, r, g and H at x into the workspace (``_workspace.py``).  Conditions are joined by & and |:
-``and`` and ``or`` are branches, which take several times as long to compile.
+shapes; writes x, and rows, r, g and H at x into the workspace (:class:`.tables.SearchWork`).  Conditions are joined by
+& and |: ``and`` and ``or`` are branches, which take several times as long to compile.
 """
 
 from math import inf, sqrt
 
 from cardan.geometry._nodes import dot, norm
-from cardan.geometry._workspace import DX, FIXED, NORMAL, ROWS_A, ROWS_B, SCRATCH, G, H, L, V, Y
-from cardan.geometry.abi import BALL, P_EVALUATOR, P_FLOATS, P_FREEDOMS, P_INTS
+from cardan.geometry.tables import Ball, Limit
 from cardan.kernel.jit import inner
-from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, piece, tail
+from cardan.kernel.memory import call_evaluator, tail
 
 NEWTON = 40  # iterations of one polish
 STEP_TOLERANCE = 1e-12  # |g|/(|S_u| D): the angle between r and the normal
@@ -28,13 +27,10 @@ DAMP, FIRST_DAMPING = 8.0, 3e-2  # factor and first value of the damping after a
 SAME = 1e-9  # of the distance: two minima that are nearer to each other are one
 SINGULAR = 1e-12  # pivot of the Hessian, relative to |S_u|²
 
-ball_of = piece(BALL, 0, BALL)  # (balls, k)
-
 
 @inner
 def evaluate(patch, order, q, out, scratch):
-    floats = floats_at(patch[P_FLOATS])
-    return call_evaluator(patch[P_EVALUATOR], order, integers_at(patch[P_INTS]), floats, q, q, out, out, scratch)
+    return call_evaluator(patch.evaluator, order, patch.ints, patch.floats, q, q, out, out, scratch)
 
 
 @inner
@@ -50,37 +46,37 @@ def open_pose(pose, T):
 
 @inner
 def difference(patches, x, T, work):
-    """Rows of both shapes in the axes of a; r ← S¹ − S² in row 0 of NORMAL; returns ½ r·r."""
+    """Rows of both shapes in the axes of a; normal ← r = S¹ − S²; returns ½ r·r."""
     for k in range(2):
         patch = patches[k]
-        S = tail(work, ROWS_A + (ROWS_B - ROWS_A) * k)
-        evaluate(patch, 2, tail(x, 2 * k), S, tail(work, SCRATCH))
+        S = work.rows_b if k == 1 else work.rows_a
+        evaluate(patch, 2, tail(x, 2 * k), S, work.scratch)
         if k == 1:
-            freedoms = patch[P_FREEDOMS]
+            freedoms = patch.freedoms
             for row in range((freedoms + 1) * (freedoms + 2) // 2):
                 a, b, c = S[3 * row], S[3 * row + 1], S[3 * row + 2]
                 for i in range(3):
                     S[3 * row + i] = T[3 * i] * a + T[3 * i + 1] * b + T[3 * i + 2] * c
             for i in range(3):
                 S[i] += T[9 + i]
-    r = tail(work, NORMAL)
+    r = work.normal
     for c in range(3):
-        r[c] = work[ROWS_A + c] - work[ROWS_B + c]
+        r[c] = work.rows_a[c] - work.rows_b[c]
     return 0.5 * (r[0] * r[0] + r[1] * r[1] + r[2] * r[2])
 
 
 @inner
 def quadratic(patches, limits, x, work):
-    """g, H and FIXED of f at the evaluated point; returns the largest |g_i|/|V_i| of the free parameters."""
-    r = cut(work, NORMAL, 3)
-    v = cut(work, V, 12)
-    g = cut(work, G, 4)
-    h = cut(work, H, 16)
-    fixed = cut(work, FIXED, 4)
+    """g, H and fixed parameters of f at the evaluated point; returns the largest |g_i|/|V_i| of the free parameters."""
+    r = work.normal
+    v = work.v
+    g = work.g
+    h = work.h
+    fixed = work.fixed
     for k in range(2):
-        S = tail(work, ROWS_A + (ROWS_B - ROWS_A) * k)
+        S = work.rows_b if k == 1 else work.rows_a
         sign = 1.0 - 2.0 * k
-        freedoms = patches[k][P_FREEDOMS]
+        freedoms = patches[k].freedoms
         for p in range(2):
             for c in range(3):
                 v[3 * (2 * k + p) + c] = sign * S[3 + 3 * p + c] if p < freedoms else 0.0
@@ -97,10 +93,10 @@ def quadratic(patches, limits, x, work):
         for j in range(i + 1):
             h[4 * i + j] += dot(a, tail(v, 3 * j))
             h[4 * j + i] = h[4 * i + j]
-        limit = tail(limits[i >> 1], 3 * (i & 1))
-        bounded = limit[2] == 0.0
-        active = bounded & (((x[i] <= limit[0]) & (g[i] > 0.0)) | ((x[i] >= limit[1]) & (g[i] < 0.0)))
-        absent = (i & 1) >= patches[i >> 1][P_FREEDOMS]
+        limit = Limit(limits[i >> 1], i & 1)
+        bounded = limit.period == 0.0
+        active = bounded & (((x[i] <= limit.lower) & (g[i] > 0.0)) | ((x[i] >= limit.upper) & (g[i] < 0.0)))
+        absent = (i & 1) >= patches[i >> 1].freedoms
         fixed[i] = 1.0 if active | absent else 0.0
         length = norm(a)
         if not active and length > 0.0:
@@ -134,29 +130,30 @@ def factor(h, fixed, v, shift, K):
 def is_known(balls, count, patches, reach, near, x):
     """Whether x is near the minimum of a ball: within ``reach`` of its radius, or ``near`` [m].  patches: numbers."""
     for n in range(count):
-        ball = ball_of(balls, n)
-        if ball[0] == patches[0] and ball[1] == patches[1]:
+        ball = Ball(balls, n)
+        if ball.patches[0] == patches[0] and ball.patches[1] == patches[1]:
             apart = 0.0
             for k in range(4):
-                apart = max(apart, abs(ball[2 + k] - x[k]) * ball[6 + k])
-            if apart <= max(reach * ball[10], near):
+                apart = max(apart, abs(ball.x[k] - x[k]) * ball.sigma[k])
+            if apart <= max(reach * ball.rho, near):
                 return True
     return False
 
 
 @inner
-def polish(patches, limits, x, T, balls, count, numbers, reach, near, work):
+def polish(patches, limits, x, T, known_balls, numbers, reaches, work):
     """Minimise f from x within the limits of the patches; x ← a local minimum; returns its distance.
 
-    It ends early within ``reach`` of the radius of a ball that is known (count of them), or ``near`` its minimum [m].
-    Y ← the number of iterations, the largest |g_i|/|V_i| of a free parameter that is left, and 1 if it ended early.
+    known_balls: balls, and their number.  reaches: reach, near.  It ends early within ``reach`` of the radius of a ball
+    that is known, or ``near`` its minimum [m].
+    y ← the number of iterations, the largest |g_i|/|V_i| of a free parameter that is left, and 1 if it ended early.
     """
-    y = cut(work, Y, 4)
-    g = cut(work, G, 4)
-    v = cut(work, V, 12)
-    fixed = cut(work, FIXED, 4)
-    K = cut(work, L, 16)
-    dx = cut(work, DX, 4)
+    y = work.y
+    g = work.g
+    v = work.v
+    fixed = work.fixed
+    K = work.factor
+    dx = work.dx
     for i in range(4):
         y[i] = x[i]
     best = rest = predicted = inf
@@ -172,11 +169,12 @@ def polish(patches, limits, x, T, balls, count, numbers, reach, near, work):
             for i in range(4):
                 x[i] = y[i]
             rest = quadratic(patches, limits, x, work)
-            size = norm(tail(work, ROWS_A)) + norm(tail(work, ROWS_B))
+            size = norm(work.rows_a) + norm(work.rows_b)
             noise = max(ROUNDING * f, 4.0 * RESIDUE * size * sqrt(2.0 * f))
             if last | (rest <= max(STEP_TOLERANCE * sqrt(2.0 * f), RESIDUE * size)):
                 break
-            known = is_known(balls, count, numbers, reach, max(near, SAME * sqrt(2.0 * f)), x)
+            near = max(reaches[1], SAME * sqrt(2.0 * f))
+            known = is_known(known_balls[0], known_balls[1], numbers, reaches[0], near, x)
             if known:
                 break
         elif (damping > 1e8) | (predicted <= ROUNDING * best) | (f != f):
@@ -185,7 +183,7 @@ def polish(patches, limits, x, T, balls, count, numbers, reach, near, work):
             damping = max(DAMP * damping, FIRST_DAMPING)
         if not last:
             shift = damping
-            while not factor(cut(work, H, 16), fixed, v, shift, K):
+            while not factor(work.h, fixed, v, shift, K):
                 shift = max(4.0 * shift, min(SHIFT, sqrt(2.0 * best) / size))
                 if shift > 1e12:
                     break
@@ -201,10 +199,10 @@ def polish(patches, limits, x, T, balls, count, numbers, reach, near, work):
                 for k in range(i + 1, 4):
                     s -= K[4 * k + i] * dx[k]
                 dx[i] = s / K[4 * i + i]
-                limit = tail(limits[i >> 1], 3 * (i & 1))
+                limit = Limit(limits[i >> 1], i & 1)
                 to = x[i] + dx[i]
-                if limit[2] == 0.0:
-                    to = min(max(to, limit[0]), limit[1])
+                if limit.period == 0.0:
+                    to = min(max(to, limit.lower), limit.upper)
                 y[i] = to
                 s = abs(to - x[i])
                 predicted += abs(g[i]) * s

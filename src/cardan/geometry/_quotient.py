@@ -8,7 +8,7 @@ x = (u − u₀)/h − ½ ∈ [−½, ½].  With A = w S ([Piegl1997] 4.5):
 
 from math import floor
 
-from cardan.geometry import abi
+from cardan.geometry.tables import Limit, ShapeInts
 from cardan.kernel.jit import inner
 
 HOMOGENEOUS = 4
@@ -39,10 +39,10 @@ def locate(breaks, spans, u, lower, period, x):
 @inner
 def retract(ints, floats, q, step, out):
     """out ← q + step within the bounds; periodic parameters are not wrapped, so that they are continuous."""
-    for i in range(ints[abi.FREEDOMS]):
+    for i in range(ShapeInts(ints).freedoms):
         u = q[i] + step[i]
-        if floats[3 * i + abi.PERIOD_U] == 0.0:
-            u = min(max(u, floats[3 * i + abi.LOWER_U]), floats[3 * i + abi.UPPER_U])
+        if Limit(floats, i).period == 0.0:
+            u = min(max(u, Limit(floats, i).lower), Limit(floats, i).upper)
         out[i] = u
 
 

@@ -12,19 +12,16 @@ that are left must hold already.  Rows and columns are scaled by lengths, so tha
 
 from math import sqrt
 
-from cardan.geometry import abi
 from cardan.geometry._nodes import dot, norm
 from cardan.geometry._polish import difference, open_pose
-from cardan.geometry._workspace import FRAME, NORMAL, ROWS_A, ROWS_B
+from cardan.geometry.tables import LIMITS, Limit, PatchTable, SearchJob, SearchOptions, SearchWork, TreeTable
 from cardan.kernel.jit import inner, jit
-from cardan.kernel.memory import cut, floats_at, integers_at, pointer, tail
+from cardan.kernel.memory import integers_at, pointer, tail
 
 ITERATIONS = 40
 CONVERGED = 1e-13
 SINGULAR = 1e-9  # a pivot: the angle by which a normal turns over the whole range of a parameter
 CONSISTENT = 1e-9  # what may be left of an equation without a pivot
-M, N_RATES, SCALE = 60, 80, 89  # pieces of the workspace: a matrix 4×5, N and its rates, widths of the parameters
-ORDER = 93  # columns in the order of the pivots
 
 
 @inner
@@ -75,43 +72,38 @@ def eliminate(m, order, n):
 
 @jit
 def regular(job, pose, x, options):
-    """x ← a regular pair near x; options ← gap in O_DISTANCE, points.  Returns 0 if it converged."""
-    job = integers_at(job)
-    other = tail(job, abi.TREE)
+    """x ← a regular pair near x; options ← the gap as distance, points.  Returns 0 if it converged."""
+    job = SearchJob(integers_at(job))
+    one, two = TreeTable(job.trees, 0), TreeTable(job.trees, 1)
     x = pointer(x)
-    options = pointer(options)
-    work = floats_at(job[abi.J_WORK])
-    T = cut(work, FRAME, 12)
+    options = SearchOptions(pointer(options))
+    work = SearchWork(job.work)
+    T = work.frame
     open_pose(pointer(pose), T)
-    at_a, at_b = int(options[abi.O_PATCH_A]), int(options[abi.O_PATCH_B])
-    patch_a = tail(integers_at(job[abi.T_PATCHES]), abi.PATCH * at_a)
-    patch_b = tail(integers_at(other[abi.T_PATCHES]), abi.PATCH * at_b)
-    patches = (patch_a, patch_b)
-    limits = (
-        tail(floats_at(job[abi.T_LIMITS]), abi.P_LIMITS * at_a),
-        tail(floats_at(other[abi.T_LIMITS]), abi.P_LIMITS * at_b),
-    )
-    first, second = patch_a[abi.P_FREEDOMS], patch_b[abi.P_FREEDOMS]
+    at_a, at_b = int(options.patch_a), int(options.patch_b)
+    patches = (PatchTable(one.patches, at_a), PatchTable(two.patches, at_b))
+    limits = (tail(one.limits, LIMITS * at_a), tail(two.limits, LIMITS * at_b))
+    first, second = patches[0].freedoms, patches[1].freedoms
     n = first + second
-    A = cut(work, ROWS_A, 30)
-    B = cut(work, ROWS_B, 30)
-    N = cut(work, N_RATES, 9)
-    m = cut(work, M, 20)
-    width = cut(work, SCALE, 4)
-    order = cut(work, ORDER, 4)
+    A = work.rows_a
+    B = work.rows_b
+    N = work.change  # and its rates
+    m = work.system  # 4 × 5
+    width = work.dx  # of the parameters
+    order = work.y  # columns in the order of the pivots
     for i in range(n):
-        limit = tail(limits[0], 3 * i) if i < first else tail(limits[1], 3 * (i - first))
-        width[i] = limit[1] - limit[0]
+        limit = Limit(limits[0], i) if i < first else Limit(limits[1], i - first)
+        width[i] = limit.upper - limit.lower
     status = 1
     for used in range(ITERATIONS + 1):
         difference(patches, x, T, work)
-        r = tail(work, NORMAL)
+        r = work.normal
         normal_and_rates(A, first, N)
         size = sqrt(dot(N, N))
-        options[abi.O_DISTANCE] = -dot(r, N) / size
+        options.distance = -dot(r, N) / size
         for c in range(3):
-            options[abi.O_POINT_A + c] = A[c]
-            options[abi.O_POINT_B + c] = B[c]
+            options.point_a[c] = A[c]
+            options.point_b[c] = B[c]
         if status == 0 or used == ITERATIONS:
             break
         length = 0.0
@@ -159,10 +151,10 @@ def regular(job, pose, x, options):
             i = int(order[row_number])
             k = 0 if i < first else 1
             p = i if i < first else i - first
-            limit = tail(limits[k], 3 * p)
+            limit = Limit(limits[k], p)
             to = x[2 * k + p] + shorten * m[5 * row_number + 4] * width[i]
-            if limit[2] == 0.0:
-                to = min(max(to, limit[0]), limit[1])
+            if limit.period == 0.0:
+                to = min(max(to, limit.lower), limit.upper)
             x[2 * k + p] = to
         if change <= CONVERGED:
             status = 0

@@ -11,74 +11,42 @@ With r = S¹(x₁) − (R S²(x₂) + t) and f = ½ r·r, over boxes of the para
   the boxes around a minimum need not be subdivided down to the tolerance.
 
 What is left when the search ends cannot be closer than the returned lower bound.
-Reads a job (:mod:`.abi`) with the pose of b relative to a; writes x, options, nodes and heap.
+Reads a job (:mod:`.tables`) with the pose of b relative to a; writes x, options, nodes and heap.
 """
 
 from math import inf, sqrt
 
 from cardan.geometry._balls import ball_radius, in_a_ball
-from cardan.geometry._nodes import box_of, children, limits_of, links_of, move_node, moved_of, node_of, patch_of
-from cardan.geometry._polish import ball_of, open_pose, polish
-from cardan.geometry._workspace import BOX, DX, FRAME, NORMAL, ROWS_A, ROWS_B, Y
-from cardan.geometry.abi import (
+from cardan.geometry._nodes import children, move_node
+from cardan.geometry._polish import open_pose, polish
+from cardan.geometry.tables import (
     ALL,
     BALLS,
     BUDGET,
     COLD,
     ENCLOSE,
-    ENTRY,
     FOUND,
     HEAP_FULL,
     IS_INSIDE,
-    J_BALLS,
-    J_EXCLUDE,
-    J_HEAP,
-    J_MOVED,
-    J_ROOM,
-    J_STAMPS,
-    J_STATE,
-    J_WORK,
+    LIMITS,
     LOCAL,
-    N_BOX,
-    N_PATCH,
-    N_SIZE,
-    N_STATE,
     NODES_FULL,
-    O_BALLS,
-    O_BUDGET,
-    O_CUT,
-    O_DISTANCE,
-    O_ITERATIONS,
-    O_LIMIT,
-    O_LOWER,
-    O_MODE,
-    O_PAIRS,
-    O_PATCH_A,
-    O_PATCH_B,
-    O_POINT_A,
-    O_POINT_B,
-    O_POLISHES,
-    O_RADIUS,
-    O_TICK,
-    O_TOLERANCE,
-    OPTIONS,
     OUTSIDE,
-    P_FREEDOMS,
-    P_LOOPS,
-    P_TRIM,
-    POSE,
-    S_OPTIONS,
-    S_POSE,
-    S_X,
-    T_BOXES,
-    T_LIMITS,
-    T_NODES,
-    T_PATCHES,
-    T_ROOTS,
-    TREE,
+    Ball,
+    Enclosure,
+    HeapEntry,
+    NodeBox,
+    NodeLinks,
+    PatchTable,
+    SearchJob,
+    SearchLoop,
+    SearchOptions,
+    SearchWork,
+    TreeTable,
 )
+from cardan.kernel.fields import local
 from cardan.kernel.jit import inner, jit, plain
-from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, piece, tail
+from cardan.kernel.memory import call_evaluator, floats_at, integers_at, tail
 
 POLISH_AGAIN = 0.05  # a pair this much smaller than where its line was polished last is polished
 POLISH_DEEPER = 0.25  # a pair this much smaller than any polished before is polished
@@ -86,30 +54,28 @@ POLISH_PAIRS, POLISH_FIRST = 1000, 3000  # one polish per so many pairs at most,
 NEARLY = 1.05  # of the least distance: pairs of boxes around farther minima are discarded by their bounds
 NEAR = 0.5  # of the size of a pair of boxes: a polish from it ends this near to a minimum that is known
 SAME = 1e-3  # of the radius of a ball: a minimum this near to its centre is the same
-TRIAL, DIRECTION = ROWS_B + 22, ROWS_B + 26  # in the workspace: floats that rows of order two do not use
-NONE, ZERO = plain(-1), plain(0)
-
-entry_of = piece(ENTRY, 0, ENTRY)  # (heap, k)
+NONE = plain(-1)
 
 
 @inner
 def gap_along(n0, n1, n2, x, y, z, A, B):
     """|n·d| minus the half widths of both parallelograms along n, which need not be a unit vector."""
     gap = abs(n0 * x + n1 * y + n2 * z)
-    for i in range(1, 3):
-        gap -= abs(n0 * A[3 * i] + n1 * A[3 * i + 1] + n2 * A[3 * i + 2])
-        gap -= abs(n0 * B[3 * i] + n1 * B[3 * i + 1] + n2 * B[3 * i + 2])
+    gap -= abs(n0 * A.edge_u[0] + n1 * A.edge_u[1] + n2 * A.edge_u[2])
+    gap -= abs(n0 * B.edge_u[0] + n1 * B.edge_u[1] + n2 * B.edge_u[2])
+    gap -= abs(n0 * A.edge_v[0] + n1 * A.edge_v[1] + n2 * A.edge_v[2])
+    gap -= abs(n0 * B.edge_v[0] + n1 * B.edge_v[1] + n2 * B.edge_v[2])
     return gap
 
 
 @inner
 def lower_bound(A, B, normal, need):
-    """A lower bound of the distance between two nodes: their largest gap along three directions n.
+    """A lower bound of the distance between two enclosures: their largest gap along three directions n.
 
     ``need`` as soon as it is reached.
     """
-    x, y, z = B[0] - A[0], B[1] - A[1], B[2] - A[2]
-    radii = A[9] + B[9]
+    x, y, z = B.center[0] - A.center[0], B.center[1] - A.center[1], B.center[2] - A.center[2]
+    radii = A.radius + B.radius
     best = gap_along(normal[0], normal[1], normal[2], x, y, z, A, B) - radii
     if best >= need:
         return need
@@ -123,7 +89,7 @@ def lower_bound(A, B, normal, need):
             best = max(best, gap / (sqrt(square) + 1e-300) - radii)
         else:
             for i in range(4):  # coordinate descent: the multiple s ∈ [−1, 1] of e that brings n nearest to zero
-                e = tail(A if i < 2 else B, 3 + 3 * (i & 1))
+                e = tail(A.edge_u if i < 2 else B.edge_u, 3 * (i & 1))  # edge_v follows edge_u
                 unit = 1.0 / (e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + 1e-300)  # does not wait for n
                 s = min(1.0, max(-1.0, (n0 * e[0] + n1 * e[1] + n2 * e[2]) * unit))
                 n0 -= s * e[0]
@@ -133,269 +99,311 @@ def lower_bound(A, B, normal, need):
 
 
 @inner
-def push(heap, count, bound, tried, i, j):
-    k = count
-    while k > 0:
-        up = entry_of(heap, (k - 1) >> 1)
-        if up[0] <= bound:
-            break
-        to = entry_of(heap, k)
-        for c in range(ENTRY):
-            to[c] = up[c]
-        k = (k - 1) >> 1
-    to = entry_of(heap, k)
-    to[0] = bound
-    to[1] = tried
-    to[2] = i
-    to[3] = j
+def put(entry, source):
+    """entry ← source."""
+    entry.bound = source.bound
+    entry.tried = source.tried
+    entry.node_a = source.node_a
+    entry.node_b = source.node_b
 
 
 @inner
-def pop(heap, count):
-    """Remove the first of count entries; count − 1 are left."""
-    last = entry_of(heap, count - 1)
+def push(heap, loop, bound, tried, i, j):
+    """Add a pair of nodes to the heap."""
+    k = loop.count
+    loop.count += 1
+    while k > 0:
+        up = HeapEntry(heap, (k - 1) >> 1)
+        if up.bound <= bound:
+            break
+        put(HeapEntry(heap, k), up)
+        k = (k - 1) >> 1
+    entry = HeapEntry(heap, k)
+    entry.bound = bound
+    entry.tried = tried
+    entry.node_a = i
+    entry.node_b = j
+
+
+@inner
+def pop(heap, loop):
+    """Remove the first entry of the heap."""
+    count = loop.count
+    loop.count -= 1
+    last = HeapEntry(heap, count - 1)
     k = 0
     while 2 * k + 2 < count:
         down = 2 * k + 1
-        if down + 2 < count and entry_of(heap, down + 1)[0] < entry_of(heap, down)[0]:
+        if down + 2 < count and HeapEntry(heap, down + 1).bound < HeapEntry(heap, down).bound:
             down += 1
-        source = entry_of(heap, down)
-        if source[0] >= last[0]:
+        source = HeapEntry(heap, down)
+        if source.bound >= last.bound:
             break
-        to = entry_of(heap, k)
-        for c in range(ENTRY):
-            to[c] = source[c]
+        put(HeapEntry(heap, k), source)
         k = down
-    to = entry_of(heap, k)
-    for c in range(ENTRY):
-        to[c] = last[c]
+    put(HeapEntry(heap, k), last)
+
+
+@inner
+def squared_distance(A, B):
+    """Of two centres."""
+    dx, dy, dz = A.center[0] - B.center[0], A.center[1] - B.center[1], A.center[2] - B.center[2]
+    return dx * dx + dy * dy + dz * dz
+
+
+@inner
+def is_feasible(patches, trial, work):
+    """Whether the parameters of both shapes are inside the loops of trimmed faces."""
+    for k in range(2):
+        patch = patches[k]
+        if patch.loops != 0:
+            q = tail(trial, 2 * k)
+            if call_evaluator(patch.trim, IS_INSIDE, patch.as_ints, floats_at(patch.loops), q, q, q, q, q) == 0:
+                return False
+    return True
 
 
 @inner
 def improve(job, i, j, T, x, options, work):
     """Polish from the centres of the nodes i and j, or from x if there are none; record the minimum and its ball."""
-    other = tail(job, TREE)
-    balls = floats_at(job[J_BALLS])
-    trial = cut(work, TRIAL, 4)
-    mode = options[O_MODE]
+    one, two = TreeTable(job.trees, 0), TreeTable(job.trees, 1)
+    trial = work.trial
+    mode = options.mode
     size = 0.0
     if i < 0:
         for k in range(4):
             trial[k] = x[k]
-        at_a, at_b = int(options[O_PATCH_A]), int(options[O_PATCH_B])
+        at_a, at_b = int(options.patch_a), int(options.patch_b)
     else:
-        a, b = box_of(floats_at(job[T_BOXES]), i), box_of(floats_at(other[T_BOXES]), j)
+        a, b = NodeBox(one.boxes, i), NodeBox(two.boxes, j)
         for k in range(2):
-            trial[k] = 0.5 * (a[2 * k] + a[2 * k + 1])
-            trial[2 + k] = 0.5 * (b[2 * k] + b[2 * k + 1])
-        size = a[N_SIZE - N_BOX] + b[N_SIZE - N_BOX]
-        at_a = links_of(integers_at(job[T_NODES]), i)[N_PATCH]
-        at_b = links_of(integers_at(other[T_NODES]), j)[N_PATCH]
+            trial[k] = 0.5 * (a.box[2 * k] + a.box[2 * k + 1])
+            trial[2 + k] = 0.5 * (b.box[2 * k] + b.box[2 * k + 1])
+        size = a.extent + b.extent
+        at_a = NodeLinks(one.nodes, i).patch
+        at_b = NodeLinks(two.nodes, j).patch
     numbers = (at_a, at_b)
-    patches = (patch_of(integers_at(job[T_PATCHES]), at_a), patch_of(integers_at(other[T_PATCHES]), at_b))
-    limits = (limits_of(floats_at(job[T_LIMITS]), at_a), limits_of(floats_at(other[T_LIMITS]), at_b))
-    trimmed = (patches[0][P_LOOPS] | patches[1][P_LOOPS]) != 0
+    patches = (PatchTable(one.patches, at_a), PatchTable(two.patches, at_b))
+    limits = (tail(one.limits, LIMITS * at_a), tail(two.limits, LIMITS * at_b))
+    trimmed = (patches[0].loops | patches[1].loops) != 0
     reach = SAME if trimmed | (mode == ALL) else 1.0
     near = NEAR * size if reach == 1.0 else 0.0
-    count = int(options[O_BALLS])
-    distance = polish(patches, limits, trial, T, balls, count, numbers, reach, near, work)
-    options[O_POLISHES] += 1.0
-    options[O_ITERATIONS] += work[Y]
-    rest, known = work[Y + 1], work[Y + 2] != 0.0
+    count = int(options.balls)
+    distance = polish(patches, limits, trial, T, (job.balls, count), numbers, (reach, near), work)
+    options.polishes += 1.0
+    options.iterations += work.y[0]
+    rest, known = work.y[1], work.y[2] != 0.0
     feasible = True
     if trimmed:
-        for k in range(2):
-            loops = patches[k][P_LOOPS]
-            if loops != 0:
-                q = tail(trial, 2 * k)
-                trim = patches[k][P_TRIM]
-                if call_evaluator(trim, IS_INSIDE, patches[k], floats_at(loops), q, q, q, work, work) == 0:
-                    feasible = False
-    improved = (mode == LOCAL) | (feasible & (distance < options[O_DISTANCE] * (1.0 - 1e-14)))
+        feasible = is_feasible(patches, trial, work)
+    improved = (mode == LOCAL) | (feasible & (distance < options.distance * (1.0 - 1e-14)))
     if improved:
-        options[O_DISTANCE] = distance
-        options[O_PATCH_A] = at_a
-        options[O_PATCH_B] = at_b
+        options.distance = distance
+        options.patch_a = at_a
+        options.patch_b = at_b
         if mode != ALL:
-            options[O_LIMIT] = min(distance - options[O_TOLERANCE], options[O_CUT])
+            options.limit = min(distance - options.tolerance, options.cut)
         for k in range(4):
             x[k] = trial[k]
         for k in range(3):
-            options[O_POINT_A + k] = work[ROWS_A + k]
-            options[O_POINT_B + k] = work[ROWS_B + k]
+            options.point_a[k] = work.rows_a[k]
+            options.point_b[k] = work.rows_b[k]
             if distance > 0.0:
-                work[DIRECTION + k] = work[NORMAL + k] / distance
-    near = (mode != LOCAL) & (distance < NEARLY * options[O_DISTANCE]) & (options[O_LIMIT] > 0.0)
-    if ((mode == ALL) | near) & (count < BALLS) & (distance > 0.0) & (not known):
+                work.direction[k] = work.normal[k] / distance
+    is_near = (mode != LOCAL) & (distance < NEARLY * options.distance) & (options.limit > 0.0)
+    if ((mode == ALL) | is_near) & (count < BALLS) & (distance > 0.0) & (not known):
         rho = ball_radius(job, numbers, patches, trial, distance, mode == ALL, work)
         if improved:
-            options[O_RADIUS] = rho
-        ball = ball_of(balls, count)
-        ball[0] = at_a
-        ball[1] = at_b
+            options.radius = rho
+        ball = Ball(job.balls, count)
+        ball.patches[0] = at_a
+        ball.patches[1] = at_b
         for k in range(4):
-            ball[2 + k] = trial[k]
-            ball[6 + k] = work[DX + k]
-        ball[10] = rho
+            ball.x[k] = trial[k]
+            ball.sigma[k] = work.dx[k]
+        ball.rho = rho
         # g is not exactly zero: f ≥ f* − |g| ρ, where |g| ≤ 2 rest
-        ball[11] = distance - 4.0 * rest * rho / distance if feasible else -1.0
+        ball.distance = distance - 4.0 * rest * rho / distance if feasible else -1.0
         if (rho > 0.0) | ((mode == ALL) & feasible):
-            options[O_BALLS] += 1.0
+            options.balls += 1.0
 
 
 @inner
-def nearest_untrimmed(job, i, T, moved, stamps, tick):
+def move_once(tree, n, T, job, tick):
+    """Node n of b in the axes of a, moved once in a search."""
+    if job.stamps[n] != tick:
+        job.stamps[n] = tick
+        move_node(tree, n, T, job.moved)
+    return Enclosure(job.moved, n)
+
+
+@inner
+def nearest_untrimmed(job, i, T, tick):
     """The root of b with the centre nearest to that of the root i of a, both without loops; −1 if there is none."""
-    other = tail(job, TREE)
-    nodes_a, nodes_b = integers_at(job[T_NODES]), integers_at(other[T_NODES])
-    found = NONE
-    if patch_of(integers_at(job[T_PATCHES]), links_of(nodes_a, i)[N_PATCH])[P_LOOPS] == 0:
-        A = node_of(floats_at(job[T_BOXES]), i)
+    one, two = TreeTable(job.trees, 0), TreeTable(job.trees, 1)
+    nearest_root = NONE
+    if PatchTable(one.patches, NodeLinks(one.nodes, i).patch).loops == 0:
         nearest = inf
-        for n in range(other[T_ROOTS]):
-            if patch_of(integers_at(other[T_PATCHES]), links_of(nodes_b, n)[N_PATCH])[P_LOOPS] == 0:
-                if stamps[n] != tick:
-                    stamps[n] = tick
-                    move_node(other, n, T, moved)
-                B = moved_of(moved, n)
-                dx, dy, dz = A[0] - B[0], A[1] - B[1], A[2] - B[2]
-                d = dx * dx + dy * dy + dz * dz
+        for n in range(two.roots):
+            if PatchTable(two.patches, NodeLinks(two.nodes, n).patch).loops == 0:
+                d = squared_distance(NodeBox(one.boxes, i), move_once(two, n, T, job, tick))
                 if d < nearest:
-                    nearest, found = d, n
-    return found
+                    nearest, nearest_root = d, n
+    return nearest_root
+
+
+@inner
+def nearest_roots(job, T, tick, loop):
+    """node_a, node_b of the loop ← the roots with the nearest centres: the first start."""
+    one, two = TreeTable(job.trees, 0), TreeTable(job.trees, 1)
+    nearest = inf
+    for n in range(two.roots):
+        if NodeLinks(two.nodes, n).state != OUTSIDE:
+            B = move_once(two, n, T, job, tick)
+            for m in range(one.roots):
+                if NodeLinks(one.nodes, m).state != OUTSIDE:
+                    d = squared_distance(NodeBox(one.boxes, m), B)
+                    if d < nearest:
+                        nearest, loop.node_a, loop.node_b = d, m, n
+
+
+@inner
+def next_start(job, T, tick, normal, loop):
+    """The next root of a, and its nearest root of b: so that there is an upper bound from the beginning."""
+    if loop.start >= 0:
+        loop.node_a = loop.start
+        loop.node_b = nearest_untrimmed(job, loop.start, T, tick)
+        loop.polishes = 0
+        if loop.node_b >= 0:
+            A, B = NodeBox(TreeTable(job.trees, 0).boxes, loop.node_a), Enclosure(job.moved, loop.node_b)
+            if lower_bound(A, B, normal, loop.limit) < loop.limit:
+                loop.polishes = 1
+
+
+@inner
+def next_pair(job, options, loop):
+    """The pair of least bound, and whether it is polished; False if it cannot contain the closest pair."""
+    heap = job.heap
+    first = HeapEntry(heap, 0)
+    loop.tried = first.tried
+    loop.node_a, loop.node_b = int(first.node_a), int(first.node_b)
+    pop(heap, loop)
+    i, j = loop.node_a, loop.node_b
+    if in_a_ball(job, i, j, -0.5 if options.mode == ALL else options.limit, int(options.balls)):
+        return False
+    if options.mode == ALL:
+        work = SearchWork(job.work)
+        work.box[0], work.box[1] = i, j
+        T, memory = work.frame, work.as_floats
+        if call_evaluator(job.exclude, ENCLOSE, job.as_ints, T, T, T, memory, memory, memory) != 0:
+            return False
+    size = NodeBox(TreeTable(job.trees, 0).boxes, i).extent + NodeBox(TreeTable(job.trees, 1).boxes, j).extent
+    often = (loop.rarely != 0) & (POLISH_PAIRS * options.polishes > loop.pairs + POLISH_FIRST)
+    loop.polishes = 0
+    if (size < POLISH_DEEPER * loop.deepest) | ((size < POLISH_AGAIN * loop.tried) & (not often)):
+        loop.polishes = 1
+        loop.tried = size
+        loop.deepest = min(loop.deepest, size)
+    return True
+
+
+@inner
+def divide(job, T, tick, normal, options, loop):
+    """Put the pairs of the roots, or of the children of the present pair, into the heap; False if this ends."""
+    one, two = TreeTable(job.trees, 0), TreeTable(job.trees, 1)
+    first_a, last_a, first_b, last_b = 0, one.roots, 0, two.roots
+    if loop.is_first == 0:
+        i, j = loop.node_a, loop.node_b
+        a, b = NodeBox(one.boxes, i), NodeBox(two.boxes, j)
+        free_a = PatchTable(one.patches, NodeLinks(one.nodes, i).patch).freedoms
+        free_b = PatchTable(two.patches, NodeLinks(two.nodes, j).patch).freedoms
+        divide_a = (free_a > 0) & ((a.extent >= b.extent) | (free_b == 0))
+        k = children(one if divide_a else two, i if divide_a else j, SearchWork(job.work))
+        if k < 0:
+            loop.status = NODES_FULL
+            return False
+        if divide_a:
+            first_a, last_a, first_b, last_b = k, k + (1 << free_a), j, j + 1
+        else:
+            first_a, last_a, first_b, last_b = i, i + 1, k, k + (1 << free_b)
+    new = (last_a - first_a) * (last_b - first_b)
+    if loop.count + new > job.room:
+        loop.status = HEAP_FULL
+        return False
+    if loop.pairs > options.budget:
+        loop.status = BUDGET
+        return False
+    loop.pairs += new
+    for n in range(first_b, last_b):
+        if NodeLinks(two.nodes, n).state != OUTSIDE:
+            B = move_once(two, n, T, job, tick)
+            for m in range(first_a, last_a):
+                if NodeLinks(one.nodes, m).state != OUTSIDE:
+                    A = NodeBox(one.boxes, m)
+                    least = max(lower_bound(A, B, normal, loop.limit), loop.bound)
+                    if least < loop.limit:
+                        if loop.is_first != 0:
+                            loop.tried = A.extent + NodeBox(two.boxes, n).extent
+                        push(job.heap, loop, least, loop.tried, m, n)
+    loop.is_first = 0
+    return True
 
 
 @jit
 def search(job):
     """The closest pair; returns a status.
 
-    job: address.  In its state (:mod:`.abi`), x is the start in modes WARM and LOCAL.
+    job: address.  In its state, x is the start in modes WARM and LOCAL.
     """
-    job = integers_at(job)
-    state = floats_at(job[J_STATE])
-    x = cut(state, S_X, 4)
-    options = cut(state, S_OPTIONS, OPTIONS)
-    other = tail(job, TREE)
-    moved = floats_at(job[J_MOVED])
-    stamps = integers_at(job[J_STAMPS])
-    heap = floats_at(job[J_HEAP])
-    work = floats_at(job[J_WORK])
-    T = cut(work, FRAME, 12)
-    open_pose(cut(state, S_POSE, POSE), T)
-    nodes_a, nodes_b = integers_at(job[T_NODES]), integers_at(other[T_NODES])
-    boxes_a, boxes_b = floats_at(job[T_BOXES]), floats_at(other[T_BOXES])
-    tick = int(options[O_TICK])
-    mode = options[O_MODE]
-    normal = cut(work, DIRECTION, 3)
+    job = SearchJob(integers_at(job))
+    state = job.state
+    options = SearchOptions(state.options)
+    work = SearchWork(job.work)
+    T, normal = work.frame, work.direction
+    open_pose(state.pose, T)
+    tick = int(options.tick)
+    mode = options.mode
     for k in range(3):
         normal[k] = 0.0
-    options[O_DISTANCE] = inf
-    options[O_LIMIT] = options[O_CUT]
-    options[O_BALLS] = options[O_POLISHES] = options[O_ITERATIONS] = 0.0
-    i = j = NONE
-    if (mode == ALL) | (mode == COLD):  # the nearest roots are the first start
-        nearest = inf
-        for n in range(other[T_ROOTS]):
-            if links_of(nodes_b, n)[N_STATE] != OUTSIDE:
-                move_node(other, n, T, moved)
-                stamps[n] = tick
-                B = moved_of(moved, n)
-                for m in range(job[T_ROOTS]):
-                    if links_of(nodes_a, m)[N_STATE] != OUTSIDE:
-                        A = node_of(boxes_a, m)
-                        dx, dy, dz = A[0] - B[0], A[1] - B[1], A[2] - B[2]
-                        d = dx * dx + dy * dy + dz * dz
-                        if d < nearest:
-                            nearest, i, j = d, m, n
+    options.distance = inf
+    options.limit = options.cut
+    options.balls = options.polishes = options.iterations = 0.0
+    one, two = TreeTable(job.trees, 0), TreeTable(job.trees, 1)
+    loop = local(SearchLoop)
+    loop.node_a = loop.node_b = loop.start = -1
+    loop.is_first = loop.polishes = 1
+    loop.status = FOUND
+    loop.deepest = inf
+    loop.limit = options.limit
+    if (mode == ALL) | (mode == COLD):
+        nearest_roots(job, T, tick, loop)
     # minima outside a trimmed domain do not count, so that polishes from the smallest boxes are needed
-    loops = integers_at(job[T_PATCHES])[P_LOOPS] | integers_at(other[T_PATCHES])[P_LOOPS]
-    rarely = (loops == 0) & (mode != ALL)
-    # so that there is an upper bound from the beginning, each root of an edge is also a start: its points always count
-    starts = job[T_ROOTS] if loops != 0 else ZERO
-    start = NONE
-    limit = options[O_LIMIT]
-    status = FOUND
-    count = pair_count = ZERO
-    deepest = inf
-    bound = 0.0
-    tried = 0.0
-    polishing = first = True
+    loops = PatchTable(one.patches, 0).loops | PatchTable(two.patches, 0).loops
+    if (loops == 0) & (mode != ALL):
+        loop.rarely = 1
+    if loops != 0:  # each root of an edge is also a start: its points always count
+        loop.starts = one.roots
     while True:
-        # 1. the next start of a polish, or the next pair to divide
-        if first:
-            if start >= 0:
-                i = start
-                j = nearest_untrimmed(job, i, T, moved, stamps, tick)
-                polishing = j >= 0
-                if polishing:
-                    polishing = lower_bound(node_of(boxes_a, i), moved_of(moved, j), normal, limit) < limit
+        if loop.is_first != 0:
+            next_start(job, T, tick, normal, loop)
         else:
-            bound = inf
-            if count > 0:
-                bound = heap[0]
-            if bound >= options[O_LIMIT]:
+            loop.bound = inf
+            if loop.count > 0:
+                loop.bound = HeapEntry(job.heap, 0).bound
+            if loop.bound >= options.limit:
                 break
-            tried = heap[1]
-            i, j = int(heap[2]), int(heap[3])
-            pop(heap, count)
-            count -= 1
-            if in_a_ball(job, i, j, -0.5 if mode == ALL else options[O_LIMIT], int(options[O_BALLS])):
+            if not next_pair(job, options, loop):
                 continue
-            if mode == ALL:
-                work[BOX], work[BOX + 1] = i, j
-                if call_evaluator(job[J_EXCLUDE], ENCLOSE, job, T, T, T, work, work, work) != 0:
-                    continue
-            size = node_of(boxes_a, i)[N_SIZE] + node_of(boxes_b, j)[N_SIZE]
-            often = rarely & (POLISH_PAIRS * options[O_POLISHES] > pair_count + POLISH_FIRST)
-            polishing = (size < POLISH_DEEPER * deepest) | ((size < POLISH_AGAIN * tried) & (not often))
-            if polishing:
-                tried = size
-                deepest = min(deepest, size)
-        if polishing:
-            improve(job, i, j, T, x, options, work)
-        limit = options[O_LIMIT]
-        if (mode == LOCAL) | (bound >= limit):
+        if loop.polishes != 0:
+            improve(job, loop.node_a, loop.node_b, T, state.x, options, work)
+        loop.limit = options.limit
+        if (mode == LOCAL) | (loop.bound >= loop.limit):
             break
-        start += 1
-        if first & (start < starts):
+        loop.start += 1
+        if (loop.is_first != 0) & (loop.start < loop.starts):
             continue
-        # 2. the pairs of the roots, or of the children
-        first_a, last_a, first_b, last_b = 0, job[T_ROOTS], 0, other[T_ROOTS]
-        if not first:
-            a, b = node_of(boxes_a, i), node_of(boxes_b, j)
-            free_a = patch_of(integers_at(job[T_PATCHES]), links_of(nodes_a, i)[N_PATCH])[P_FREEDOMS]
-            free_b = patch_of(integers_at(other[T_PATCHES]), links_of(nodes_b, j)[N_PATCH])[P_FREEDOMS]
-            divide_a = (free_a > 0) & ((a[N_SIZE] >= b[N_SIZE]) | (free_b == 0))
-            k = children(job if divide_a else other, i if divide_a else j, work)
-            if k < 0:
-                status = NODES_FULL
-                break
-            if divide_a:
-                first_a, last_a, first_b, last_b = k, k + (1 << free_a), j, j + 1
-            else:
-                first_a, last_a, first_b, last_b = i, i + 1, k, k + (1 << free_b)
-        new = (last_a - first_a) * (last_b - first_b)
-        if count + new > job[J_ROOM]:
-            status = HEAP_FULL
+        if not divide(job, T, tick, normal, options, loop):
             break
-        if pair_count > options[O_BUDGET]:
-            status = BUDGET
-            break
-        pair_count += new
-        for n in range(first_b, last_b):
-            if links_of(nodes_b, n)[N_STATE] != OUTSIDE:
-                if stamps[n] != tick:
-                    stamps[n] = tick
-                    move_node(other, n, T, moved)
-                for m in range(first_a, last_a):
-                    if links_of(nodes_a, m)[N_STATE] != OUTSIDE:
-                        least = max(lower_bound(node_of(boxes_a, m), moved_of(moved, n), normal, limit), bound)
-                        if least < limit:
-                            if first:
-                                tried = node_of(boxes_a, m)[N_SIZE] + node_of(boxes_b, n)[N_SIZE]
-                            push(heap, count, least, tried, m, n)
-                            count += 1
-        first = False
-    options[O_LOWER] = max(min(bound, options[O_LIMIT]), 0.0)
-    options[O_PAIRS] = pair_count
-    return status
+    options.lower = max(min(loop.bound, options.limit), 0.0)
+    options.pairs = loop.pairs
+    return loop.status

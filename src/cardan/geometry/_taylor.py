@@ -5,16 +5,17 @@ c = S + ¼(S_uu α² + S_vv β²) and
 
     radius = ¼|S_uu| α² + ¼|S_vv| β² + |S_uv| α β + (B_uuu α³ + 3 B_uuv α² β + 3 B_uvv α β² + B_vvv β³)/6.
 
-The evaluator of the shape is called at the address in ints[HEADER].
+The evaluator of the shape is called at the address behind its integers.
 """
 
 from math import sqrt
 
-from cardan.geometry import abi
+from cardan.geometry import tables
+from cardan.geometry.tables import BOUNDS, RETRACT, ShapeInts
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import call_evaluator, cut, tail
 
-ORDER = abi.RETRACT - 6  # 2, as an integer that is not a literal
+ORDER = RETRACT - 6  # 2, as an integer that is not a literal
 
 
 @inner
@@ -23,14 +24,15 @@ def length(a):
 
 
 def _enclose(op, ints, floats, q, step, out, jacobian, work):
-    if op != abi.ENCLOSE:
-        for i in range(abi.BOUNDS):
+    if op != tables.ENCLOSE:
+        for i in range(BOUNDS):
             out[i] = jacobian[i]
         return 0
+    shape = ShapeInts(ints)
     S = cut(work, 0, 18)
-    call_evaluator(ints[abi.HEADER], ORDER, ints, floats, q, q, S, S, tail(work, 18))
+    call_evaluator(shape.more[0], ORDER, ints, floats, q, q, S, S, tail(work, 18))
     a, b = step[0], 0.0
-    freedoms = ints[abi.FREEDOMS]
+    freedoms = shape.freedoms
     for c in range(9):
         out[c] = S[c] if c < 3 else 0.0
     B = jacobian

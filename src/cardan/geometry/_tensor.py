@@ -1,7 +1,7 @@
 """Surfaces of any degree.  Reads a shape's table and q; writes ``out``; ``work`` has :func:`work_size` floats."""
 
-from cardan.geometry import abi
 from cardan.geometry._quotient import HOMOGENEOUS, divide, locate, retract
+from cardan.geometry.tables import RETRACT, Limit, ShapeFloats, ShapeInts
 from cardan.kernel.jit import evaluator
 from cardan.kernel.memory import cut, tail
 
@@ -12,13 +12,14 @@ def work_size(n, m):
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
-    if op == abi.RETRACT:
+    shape = ShapeInts(ints)
+    if op == RETRACT:
         retract(ints, floats, q, step, out)
         return 0
-    breaks = tail(floats, abi.LIMITS)
+    breaks = ShapeFloats(floats).numbers
     O = cut(work, 0, 40)
-    n = ints[abi.DEGREE_U] + 1
-    m = ints[abi.DEGREE_V] + 1
+    n = shape.degrees[0] + 1
+    m = shape.degrees[1] + 1
     width = m * HOMOGENEOUS
     X = cut(work, 40, 4 * n)
     Y = cut(work, 40 + 4 * n, 4 * m)
@@ -26,10 +27,10 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     place = 0
     at = X
     for i in range(2):
-        spans = ints[abi.SPANS_U + i]
-        place = place * spans + locate(breaks, spans, q[i], floats[3 * i], floats[3 * i + abi.PERIOD_U], O)
+        spans = shape.spans[i]
+        place = place * spans + locate(breaks, spans, q[i], Limit(floats, i).lower, Limit(floats, i).period, O)
         breaks = tail(breaks, spans + 1)
-        terms = ints[abi.DEGREE_U + i] + 1
+        terms = shape.degrees[i] + 1
         at[0] = 1.0
         for k in range(1, terms):
             at[k] = at[k - 1] * O[0]

@@ -4,8 +4,8 @@ BOX_STATE: returns INSIDE, CROSSING or OUTSIDE of the box q = u₀ u₁ v₀ v�
 is inside.  Reads the packed loops in ``floats`` (``_loops.py``).
 """
 
-from cardan.geometry._loops import chain_of, is_inside
-from cardan.geometry.abi import BOX_STATE, CROSSING, INSIDE, OUTSIDE
+from cardan.geometry._loops import is_inside
+from cardan.geometry.tables import BOX_STATE, CROSSING, INSIDE, OUTSIDE, Chain, Loops
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import tail
 
@@ -30,11 +30,13 @@ def meets(at, box):
 @inner
 def state_of(loops, box):
     """INSIDE, CROSSING or OUTSIDE: the box against the loops."""
-    for k in range(int(loops[0])):
-        chain = chain_of(loops, k)
-        if chain[0] <= box[1] and chain[1] >= box[0] and chain[2] <= box[3] and chain[3] >= box[2]:
-            at = tail(loops, int(chain[4]))
-            for _ in range(int(chain[5])):
+    packed = Loops(loops)
+    for k in range(int(packed.count)):
+        chain = Chain(packed.chains, k)
+        beside = chain.low_u > box[1] or chain.high_u < box[0] or chain.low_v > box[3] or chain.high_v < box[2]
+        if not beside:
+            at = tail(loops, int(chain.first))
+            for _ in range(int(chain.count)):
                 if meets(at, box):
                     return CROSSING
                 at = tail(at, 2)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.geometry import abi, build, checks
+from cardan.geometry import build, checks, tables
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.nurbs import Curve, Surface
 from cardan.geometry.patches import Patch
@@ -33,8 +33,8 @@ class Analytic(Shape):
         self._derivative_bounds = np.array(bounds, dtype=float)
         freedoms = len(limits)
         flat = [x for limit in limits for x in limit] + [0.0] * (6 - 3 * freedoms)
-        width = 3 if kind == abi.SPHERE else freedoms
-        ints = np.array([freedoms, width, 0, 0, 0, 0, kind, 8, 0], dtype=np.int64)
+        width = 3 if kind == tables.SPHERE else freedoms
+        ints = tables.ShapeInts.new(open=1, freedoms=freedoms, width=width, kind=kind, work=8).as_ints
         floats = np.array([*flat, *self.numbers, *[0.0] * (3 - len(self.numbers))])
         super().__init__("cardan.geometry._closed_forms", ints, floats, dimension)
 
@@ -46,7 +46,7 @@ class Analytic(Shape):
 
     def patches(self, extent: float) -> list[Patch]:
         """The whole shape, with roots of an eighth of a turn; unbounded directions end at ± extent."""
-        limits = self.floats[: abi.LIMITS].tolist()
+        limits = self.floats[: tables.LIMITS].tolist()
         axes = []
         for i, period in enumerate(self.periods):
             low, high = max(limits[3 * i], -extent), min(limits[3 * i + 1], extent)
@@ -56,7 +56,7 @@ class Analytic(Shape):
             axes.append(np.linspace(low, high, (PARTS if period else 1) + 1))
         axes += [np.zeros(2)] * (2 - self.freedoms)
         boxes = np.array([(*u, *v) for u in pairwise(axes[0]) for v in pairwise(axes[1])])
-        bounds = np.broadcast_to(self._derivative_bounds, (len(boxes), abi.BOUNDS)).copy()
+        bounds = np.broadcast_to(self._derivative_bounds, (len(boxes), tables.BOUNDS)).copy()
         return [Patch(self, limits, boxes, "cardan.geometry._taylor", bounds)]
 
     def to_patch(self, q: FloatArray) -> tuple[int, FloatArray]:
@@ -187,45 +187,45 @@ def _span(value: Any, what: str) -> tuple[float, float]:
 
 def line(length: Any = None) -> Analytic:
     """The x axis (u, 0, 0); length: None for an unbounded line, a number (centred), or (lower, upper) [m]."""
-    return Analytic("line", abi.LINE, [(*_span(length, "the length"), 0.0)], (), [1, 0, 0, 0, 0, 0, 0, 0, 0])
+    return Analytic("line", tables.LINE, [(*_span(length, "the length"), 0.0)], (), [1, 0, 0, 0, 0, 0, 0, 0, 0])
 
 
 def circle(radius: float) -> Analytic:
     """(r cos u, r sin u, 0): a circle in the xy plane [m]."""
     r = checks.positive(radius, "the radius of the circle")
-    return Analytic("circle", abi.CIRCLE, [(0.0, TURN, TURN)], (r, r), [r, 0, r, 0, 0, r, 0, 0, 0])
+    return Analytic("circle", tables.CIRCLE, [(0.0, TURN, TURN)], (r, r), [r, 0, r, 0, 0, r, 0, 0, 0])
 
 
 def ellipse(a: float, b: float) -> Analytic:
     """(a cos u, b sin u, 0): an ellipse in the xy plane [m]."""
     a, b = checks.positive(a, "the half axis a"), checks.positive(b, "the half axis b")
     r = max(a, b)
-    return Analytic("ellipse", abi.CIRCLE, [(0.0, TURN, TURN)], (a, b), [r, 0, r, 0, 0, r, 0, 0, 0])
+    return Analytic("ellipse", tables.CIRCLE, [(0.0, TURN, TURN)], (a, b), [r, 0, r, 0, 0, r, 0, 0, 0])
 
 
 def plane(width: Any = None, height: Any = None) -> Analytic:
     """The xy plane with normal z; unbounded, or with a width along x and a height along y [m]."""
     u, v = _span(width, "the width"), _span(height, "the height")
-    return Analytic("plane", abi.PLANE, [(*u, 0.0), (*v, 0.0)], (), [1, 1, 0, 0, 0, 0, 0, 0, 0])
+    return Analytic("plane", tables.PLANE, [(*u, 0.0), (*v, 0.0)], (), [1, 1, 0, 0, 0, 0, 0, 0, 0])
 
 
 def sphere(radius: float) -> Sphere:
     """A sphere about the origin [m]; coordinates are unit vectors m."""
     r = checks.positive(radius, "the radius of the sphere")
-    return Sphere("sphere", abi.SPHERE, [(-inf, inf, 0.0)] * 2, (r, r, r), np.zeros(9))
+    return Sphere("sphere", tables.SPHERE, [(-inf, inf, 0.0)] * 2, (r, r, r), np.zeros(9))
 
 
 def ellipsoid(a: float, b: float, c: float) -> Sphere:
     """An ellipsoid with half axes a, b, c along x, y, z [m]; coordinates are unit vectors m."""
     axes = [checks.positive(x, f"the half axis {name}") for x, name in zip((a, b, c), "abc", strict=True)]
-    return Sphere("ellipsoid", abi.SPHERE, [(-inf, inf, 0.0)] * 2, axes, np.zeros(9))
+    return Sphere("ellipsoid", tables.SPHERE, [(-inf, inf, 0.0)] * 2, axes, np.zeros(9))
 
 
 def cylinder(radius: float, height: Any = None) -> Analytic:
     """(r cos u, r sin u, v): the side of a cylinder, unbounded or of that height, centred [m]."""
     r = checks.positive(radius, "the radius of the cylinder")
     limits = [(0.0, TURN, TURN), (*_span(height, "the height"), 0.0)]
-    return Analytic("cylinder", abi.CYLINDER, limits, (r,), [r, 1, r, 0, 0, r, 0, 0, 0])
+    return Analytic("cylinder", tables.CYLINDER, limits, (r,), [r, 1, r, 0, 0, r, 0, 0, 0])
 
 
 def cone(radius: float, slope: float, height: Any) -> Analytic:
@@ -239,7 +239,7 @@ def cone(radius: float, slope: float, height: Any) -> Analytic:
         raise ModelError("the cone has no radius; it must have a positive radius somewhere")
     big = max(ends)
     bounds = [big, float(np.hypot(1.0, s)), big, abs(s), 0, big, abs(s), 0, 0]
-    return Analytic("cone", abi.CONE, [(0.0, TURN, TURN), (low, high, 0.0)], (r, s), bounds)
+    return Analytic("cone", tables.CONE, [(0.0, TURN, TURN), (low, high, 0.0)], (r, s), bounds)
 
 
 def torus(major: float, minor: float) -> Analytic:
@@ -248,7 +248,7 @@ def torus(major: float, minor: float) -> Analytic:
     if r >= R:
         raise ModelError(f"the minor radius {r} of the torus is not below the major radius {R}; it would cross itself")
     big = R + r
-    return Analytic("torus", abi.TORUS, [(0.0, TURN, TURN)] * 2, (R, r), [big, r, big, r, r, big, r, r, r])
+    return Analytic("torus", tables.TORUS, [(0.0, TURN, TURN)] * 2, (R, r), [big, r, big, r, r, big, r, r, r])
 
 
 class Point(Analytic):
@@ -258,12 +258,11 @@ class Point(Analytic):
         p = checks.numbers(position, "the point", 1)
         if p.size not in (2, 3):
             raise ModelError(f"the point has {p.size} coordinates; it must have 2 or 3")
-        super().__init__("point", abi.POINT, [], [*p, 0.0][:3], np.zeros(9))
+        super().__init__("point", tables.POINT, [], [*p, 0.0][:3], np.zeros(9))
 
     def patches(self, extent: float) -> list[Patch]:
-        return [
-            Patch(self, (0.0,) * abi.LIMITS, np.zeros((1, 4)), "cardan.geometry._taylor", np.zeros((1, abi.BOUNDS)))
-        ]
+        bounds = np.zeros((1, tables.BOUNDS))
+        return [Patch(self, (0.0,) * tables.LIMITS, np.zeros((1, 4)), "cardan.geometry._taylor", bounds)]
 
 
 def _rebuild(name: str, numbers: tuple[float, ...], bounds: Any) -> Any:

@@ -18,12 +18,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.geometry import abi
+from cardan.geometry import tables
 from cardan.geometry.analytic import Point
 from cardan.geometry.checks import FloatArray, IntArray
 from cardan.geometry.face import EdgeCurve
 from cardan.geometry.memory import Memory, address_of
 from cardan.geometry.shape import Trimmed
+from cardan.geometry.tables import Ball, Enclosure, HeapEntry, SearchJob, SearchOptions, SearchState
 from cardan.geometry.tree import Tree
 from cardan.lazy import LazyModule, direct
 from cardan.math import euler
@@ -40,11 +41,15 @@ MOST_HEAP = 1 << 22
 STARTS = 8  # per parameter, of the grid from which a penetrating pair is sought
 CANDIDATES = 6  # starts of Newton's method on that grid
 
-_DISTANCE = abi.O_DISTANCE  # a global of this module is found faster
+_DISTANCE = SearchOptions.distance.first  # a global of this module is found faster
 _NUMBER = int, float, np.number
 
-_POSE_SHAPE = (abi.POSE,)
-_INPUTS = slice(abi.O_TOLERANCE, abi.O_TICK + 1)  # tolerance, budget, mode, cut, tick
+_POSE_SHAPE = (tables.POSE,)
+_INPUTS = slice(SearchOptions.tolerance.first, SearchOptions.tick.first + 1)  # tolerance, budget, mode, cut, tick
+_POINTS = slice(SearchOptions.point_a.first, SearchOptions.limit.first)
+_PATCHES = slice(SearchOptions.patch_a.first, SearchOptions.patch_b.first + 1)
+_PAIRS = SearchOptions.pairs.first
+_EXCLUDE = SearchJob.exclude.first
 
 # Numbers of searches, which are written to the nodes that they reach.  They are larger than the addresses and numbers
 # that memory may contain from earlier use, so that it need not be cleared.
@@ -153,9 +158,10 @@ class Distance:
         self._rounding = getattr(a, "rounding", 0.0) + getattr(b, "rounding", 0.0)
         self._extent = 0.0
         self._is_used = False
-        state = np.zeros(abi.STATE)
-        self._x, self._pose, self._options = state[:4], state[abi.S_POSE : abi.S_OPTIONS], state[abi.S_OPTIONS :]
-        self._points = self._options[abi.O_POINT_A : abi.O_POINT_A + 6].reshape(2, 3)
+        state = np.zeros(SearchState.size)
+        seen = SearchState(state)
+        self._x, self._pose, self._options = seen.x, seen.pose, seen.options
+        self._points = self._options[_POINTS].reshape(2, 3)
         self._state = address_of(state)
         self._heap = HEAP
         self._memory: Memory | None = None
@@ -189,8 +195,8 @@ class Distance:
             self._memory.give()
         one, two = self.trees
         n = two.capacity
-        moved, heap, balls = abi.MOVED * n, abi.ENTRY * (self._heap + 1), abi.BALLS * abi.BALL
-        memory = Memory.take(n + abi.JOB, moved + heap + balls + max(one.scratch, two.scratch))
+        moved, heap, balls = Enclosure.size * n, HeapEntry.size * (self._heap + 1), tables.BALLS * Ball.size
+        memory = Memory.take(n + SearchJob.size, moved + heap + balls + max(one.scratch, two.scratch))
         self._balls = memory.floats[moved + heap : moved + heap + balls]
         stamps, floats = memory.addresses
         at = floats + 8 * moved, floats + 8 * (moved + heap), floats + 8 * (moved + heap + balls)
@@ -222,17 +228,18 @@ class Distance:
         check_search(tolerance, budget)
         self._prepare(p)
         eps = TOLERANCE * self.size if tolerance is None else float(tolerance)
-        self._run(p, abi.COLD, eps, budget, inf)
+        self._run(p, tables.COLD, eps, budget, inf)
         o = self._options.tolist()
         distance = o[_DISTANCE]
         if not isfinite(distance):
             raise ModelError(
-                f"no closest pair was found in {int(o[abi.O_PAIRS]):,} pairs of boxes; increase budget=, if both "
+                f"no closest pair was found in {int(o[_PAIRS]):,} pairs of boxes; increase budget=, if both "
                 "shapes have points inside their domains"
             )
-        far = o[abi.O_POINT_A : abi.O_POINT_A + 6]
-        margin = max(distance - o[abi.O_LOWER], 0.0) + self._rounding + EPSILON * max(*far, -min(far))
-        patches = int(o[abi.O_PATCH_A]), int(o[abi.O_PATCH_B])
+        far = o[_POINTS]
+        margin = max(distance - o[SearchOptions.lower.first], 0.0) + self._rounding + EPSILON * max(*far, -min(far))
+        first, second = o[_PATCHES]
+        patches = int(first), int(second)
         self._last = patches
         pair = self._pair(distance, margin, patches)
         if signed:
@@ -261,7 +268,7 @@ class Distance:
         while True:
             o[_INPUTS] = tolerance, budget, mode, cut, next(_TICKS)
             status: int = Distance._search(self._address)
-            if status == abi.NODES_FULL:
+            if status == tables.NODES_FULL:
                 full = [tree for tree in self.trees if tree.is_full]
                 if has_old and any(tree.capacity >= FORGET for tree in full):
                     has_old = False
@@ -269,15 +276,15 @@ class Distance:
                         tree.forget()
                 elif not all(tree.enlarge() for tree in full):
                     return status
-            elif status == abi.HEAP_FULL:
+            elif status == tables.HEAP_FULL:
                 if self._heap >= MOST_HEAP:
                     return status
                 self._heap *= 4
             else:
                 return status
-            exclude = self._job[abi.J_EXCLUDE]
+            exclude = self._job[_EXCLUDE]
             self._connect()
-            self._job[abi.J_EXCLUDE] = exclude
+            self._job[_EXCLUDE] = exclude
 
     def track(self, pose: Any, start: Pair | None = None) -> Pair:
         """The local minimum from the last pair, or from ``start``: for small motions.  Its margin is infinite."""
@@ -289,8 +296,8 @@ class Distance:
         o = self._options
         if self._local is None:
             self._local = self._whole()
-            o[abi.O_MODE] = abi.LOCAL
-            o[abi.O_PATCH_A], o[abi.O_PATCH_B] = self._local
+            o[SearchOptions.mode.first] = tables.LOCAL
+            o[_PATCHES] = self._local
         self._pose[:] = p
         Distance._search(self._address)
         distance = o.item(_DISTANCE)
@@ -333,16 +340,16 @@ class Distance:
         check_search(None, budget)
         self._prepare(p)
         eps = TOLERANCE * self.size
-        self._job[abi.J_EXCLUDE] = import_module("cardan.geometry._minima").EXCLUDE
-        status = self._run(p, abi.ALL, eps, budget, within)
-        count = int(self._options[abi.O_BALLS])
-        if status != abi.FOUND or count >= abi.BALLS:
+        self._job[_EXCLUDE] = import_module("cardan.geometry._minima").EXCLUDE
+        status = self._run(p, tables.ALL, eps, budget, within)
+        count = int(self._options[SearchOptions.balls.first])
+        if status != tables.FOUND or count >= tables.BALLS:
             raise ModelError(
                 "the local minima could not be separated within the budget: they are not isolated, or the shapes meet; "
                 "ask for the closest pair, or give a larger budget"
             )
         found: list[Pair] = []
-        for ball in self._balls[: abi.BALL * count].reshape(-1, abi.BALL).copy():
+        for ball in self._balls[: Ball.size * count].reshape(-1, Ball.size).copy():
             if ball[11] < 0.0 or ball[11] >= within:
                 continue
             self._x[:] = ball[2:6]
@@ -366,12 +373,12 @@ class Distance:
         whole = self._whole()
         self._local = None
         o = self._options
-        o[abi.O_PATCH_A], o[abi.O_PATCH_B] = whole
+        o[_PATCHES] = whole
         if any(isinstance(tree.patches[k].shape, EdgeCurve) for tree, k in zip(self.trees, whole, strict=True)):
             return None
         if _regular.regular(self._address, p, self._x, o) != 0 or not self._is_inside():
             return None
-        gap = float(o[abi.O_DISTANCE])
+        gap = float(o[_DISTANCE])
         return self._pair(abs(gap), np.inf, whole, gap)
 
     def _check_normal(self) -> None:
@@ -407,9 +414,9 @@ class Distance:
             self._last = patches
             whole = self._whole()
             o = self._options
-            o[abi.O_PATCH_A], o[abi.O_PATCH_B] = whole
+            o[_PATCHES] = whole
             if _regular.regular(self._address, pose, self._x, o) == 0:
-                gap = float(o[abi.O_DISTANCE])
+                gap = float(o[_DISTANCE])
                 closer = gap <= eps and (best is None or abs(gap) < abs(best.gap or 0.0))
                 if closer and self._is_inside() and self._opposed(R, whole):
                     best = self._pair(0.0, pair.margin, whole, min(gap, 0.0) if abs(gap) <= eps else gap)

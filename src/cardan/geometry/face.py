@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.geometry import abi
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.nurbs import Curve, Surface
 from cardan.geometry.patches import Patch
 from cardan.geometry.shape import Shape, Trimmed
+from cardan.geometry.tables import BOUNDS, Chain, Loops, ShapeInts, ShapeTable
 
 CHORD = 1e-7  # of the size of the domain: how far the polygons of the loops may be from the curves
 MOST_CHORDS = 200_000  # of one curve of a loop: more are a curve far larger than the domain
@@ -30,9 +30,8 @@ class EdgeCurve(Shape):
     def __init__(self, surface: Surface, curve: Curve) -> None:
         self.surface, self.curve = surface, curve
         low, high = curve.bounds[0]
-        work = 42 + max(int(surface.ints[abi.WORK]), int(curve.ints[abi.WORK]))
-        ints = np.zeros(abi.HEADER + 7, dtype=np.int64)
-        ints[: abi.HEADER] = [1, 1, 0, 0, 0, 0, 0, work]
+        work = 42 + max(surface.work, curve.work)
+        ints = ShapeInts.new(open=1 + 2 * ShapeTable.size, freedoms=1, width=1, work=work).as_ints
         super().__init__("cardan.geometry._on_surface", ints, np.array([low, high, 0.0, 0.0, 0.0, 0.0]))
 
     def key(self) -> tuple[Any, ...]:
@@ -44,8 +43,7 @@ class EdgeCurve(Shape):
         """Addresses as of every shape; those of S and c are written at first use."""
         if self._table is None:
             self.ints.flags.writeable = True
-            self.ints[abi.HEADER + 1 : abi.HEADER + 4] = self.surface.table
-            self.ints[abi.HEADER + 4 : abi.HEADER + 7] = self.curve.table
+            ShapeInts(self.ints).more[1:] = [*self.surface.table, *self.curve.table]
         return super().table
 
     def patches(self, extent: float) -> list[Patch]:
@@ -54,7 +52,7 @@ class EdgeCurve(Shape):
         for patch in self.curve.patches(np.inf):
             limits = [*patch.limits[:2], 0.0, *patch.limits[3:]]
             boxes = _divided(patch.roots(), 4)
-            bounds = np.zeros((len(boxes), abi.BOUNDS))
+            bounds = np.zeros((len(boxes), BOUNDS))
             for k, box in enumerate(boxes):
                 c = enclose(self.curve, box[:2], 1)
                 middle = self.curve.evaluate([0.5 * (box[0] + box[1])])[0]
@@ -88,7 +86,7 @@ def enclose(shape: Shape, box: Sequence[float], op: int) -> FloatArray:
 
 def _surface_bounds(surface: Surface, region: Sequence[tuple[float, float]]) -> FloatArray:
     """Largest derivative bounds of a surface on a region, from the spans that it meets."""
-    found = np.zeros(abi.BOUNDS)
+    found = np.zeros(BOUNDS)
     spans = []
     for breaks, (low, high) in zip(surface.breaks, region, strict=True):
         if high <= low:
@@ -257,7 +255,7 @@ def _chains(polygon: FloatArray) -> list[tuple[int, FloatArray]]:
 def _pack(polygons: Sequence[FloatArray]) -> FloatArray:
     """Chains of segments with their bounds, as kernels read them."""
     chains = [chain for polygon in polygons for _, chain in _chains(polygon)]
-    at = 1 + abi.CHAIN * len(chains)
+    at = Loops.size + Chain.size * len(chains)
     heads = []
     for chain in chains:
         (u0, v0), (u1, v1) = chain.min(axis=0), chain.max(axis=0)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.geometry import abi, basis, checks
+from cardan.geometry import basis, checks, tables
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.patches import NURBS, Patch
 from cardan.geometry.shape import Shape
@@ -70,7 +70,7 @@ class _Nurbs(Shape):
 
     def whole_patches(self, extent: float) -> list[Patch]:
         """The whole domain as one part without roots, for local searches across knots."""
-        return [Patch(self, self.floats[: abi.LIMITS].tolist(), None)]
+        return [Patch(self, self.floats[: tables.LIMITS].tolist(), None)]
 
     def from_patch(self, q: FloatArray, point: FloatArray) -> FloatArray:
         """Coordinates of the shape from the parameters of a patch and its point."""

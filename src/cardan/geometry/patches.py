@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cardan.geometry import abi
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.shape import Shape
+from cardan.geometry.tables import LIMITS, ShapeInts
 
 NURBS = "cardan.geometry._enclose"  # module of the kernel that encloses boxes of NURBS
 
@@ -45,8 +45,8 @@ class Patch(NamedTuple):
             return self.boxes
         first, end, low, high = self.spans
         found = np.zeros((end - first, high - low, 4))
-        breaks = self.shape.floats[abi.LIMITS :]
-        u, v = breaks[first : end + 1], breaks[int(self.shape.ints[abi.SPANS_U]) + 1 :][low : high + 1]
+        breaks = self.shape.floats[LIMITS :]
+        u, v = breaks[first : end + 1], breaks[int(ShapeInts(self.shape.ints).spans[0]) + 1 :][low : high + 1]
         found[..., 0], found[..., 1] = u[:-1, None], u[1:, None]
         if self.shape.freedoms == 2:
             found[..., 2], found[..., 3] = v[:-1], v[1:]

@@ -1,6 +1,6 @@
 """Shapes: a packed table and the address of an evaluator; points and derivatives from Python.
 
-A shape is immutable.  Its table (``ints``, ``floats``; :mod:`.abi`) and :attr:`Shape.address` are all that kernels
+A shape is immutable.  Its table (``ints``, ``floats``; :mod:`.tables`) and :attr:`Shape.address` are all that kernels
 need, so a contact can evaluate it without Python.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cardan.errors import ModelError, ReadOnlyError
-from cardan.geometry import abi
+from cardan.geometry import tables
 from cardan.geometry.checks import FloatArray, IntArray
 from cardan.geometry.memory import address_of
 from cardan.lazy import LazyModule, direct
@@ -22,6 +22,7 @@ from cardan.lazy import LazyModule, direct
 _batch = LazyModule("cardan.geometry._batch")
 
 _FRONT = 4 + 30  # floats of the scratch for the parameters and the rows of one point (_batch.py)
+_HEADER, _WORK_FIELD = tables.ShapeInts.size, tables.ShapeInts.work.first
 _WORK = _FRONT + 136  # floats of the scratch of a thread at first: a bicubic surface
 
 
@@ -124,15 +125,16 @@ class Shape(Immutable):
         self._places = address_of(ints), address_of(floats)
         self.kernel, self.ints, self.floats = kernel, ints, floats
         self.dimension = dimension
-        self.header: list[int] = ints[: abi.HEADER].tolist()
-        self.freedoms, self.width = self.header[abi.FREEDOMS], self.header[abi.WIDTH]
-        limits = floats[: abi.LIMITS].tolist()
+        self.header: list[int] = ints[:_HEADER].tolist()
+        self.freedoms, self.width = self.header[:2]
+        self.work = self.header[_WORK_FIELD]
+        limits = floats[: tables.LIMITS].tolist()
         self.bounds = tuple((limits[3 * i], limits[3 * i + 1]) for i in range(self.freedoms))
         self.periods = tuple(limits[3 * i + 2] for i in range(self.freedoms))
         self._lower = [b[0] if not p else -np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [-np.inf]
         self._upper = [b[1] if not p else np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [np.inf]
         self._row_counts = [size // 3 for size in _SIZES[self.freedoms]]
-        self._work_size = _FRONT + self.header[abi.WORK]
+        self._work_size = _FRONT + self.work
         self._table: IntArray | None = None
         self._table_address = 0
 
@@ -154,7 +156,7 @@ class Shape(Immutable):
     def key(self) -> tuple[Any, ...]:
         """Everything that defines its points, as plain values that compare."""
         text = getattr(self, "_text", "")
-        return self.kernel, text, self.dimension, self.ints[: abi.HEADER].tobytes(), self.floats.tobytes()
+        return self.kernel, text, self.dimension, self.ints[: _HEADER].tobytes(), self.floats.tobytes()
 
     def __eq__(self, other: object) -> bool:
         """The same points by the same parameters, of a shape of the same kind."""
@@ -176,9 +178,9 @@ class Shape(Immutable):
         """Addresses of the evaluator, of ints and of floats; they are valid while the shape exists."""
         if self._table is None:
             address = self.address
-            if self.ints.size > abi.HEADER:  # the enclosure by Taylor's theorem calls the evaluator
+            if self.ints.size > _HEADER:  # the enclosure by Taylor's theorem calls the evaluator
                 self.ints.flags.writeable = True
-                self.ints[abi.HEADER] = address
+                self.ints[_HEADER] = address
                 self.ints.flags.writeable = False
             self._table = np.array([address, *self._places], dtype=np.int64)
             self._table_address = address_of(self._table)
@@ -187,7 +189,7 @@ class Shape(Immutable):
     @property
     def addresses(self) -> list[int]:
         """The entries of :attr:`table` as a list, for other tables."""
-        if self.ints.size > abi.HEADER:
+        if self.ints.size > _HEADER:
             self.table  # noqa: B018  (writes the address of the evaluator)
         return [self.address, *self._places]
 
@@ -275,4 +277,4 @@ class Shape(Immutable):
         raise AssertionError("a point inside the bounds was not evaluated")
 
 
-_SIZES = {0: (3, 3, 3, 3), 1: (3, 6, 9, 12), 2: tuple(3 * rows for rows in abi.ROWS)}
+_SIZES = {0: (3, 3, 3, 3), 1: (3, 6, 9, 12), 2: tuple(3 * rows for rows in tables.ROWS)}

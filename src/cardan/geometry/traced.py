@@ -17,7 +17,7 @@ import numpy as np
 from cardan.constraints.codegen import _IMPORTS, _Writer
 from cardan.constraints.expression import Graph, Scalar, TracingError, Vector
 from cardan.errors import ModelError
-from cardan.geometry import abi, intervals
+from cardan.geometry import intervals, tables
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.patches import Patch
 from cardan.geometry.shape import Shape
@@ -71,7 +71,7 @@ class Traced(Shape):
         its values up to rounding."""
         if check or self._address:
             return super()._evaluate(q, order, check)
-        rows = self._rows[: (1, 2, 3, 4)[order] if self.freedoms == 1 else abi.ROWS[order]]
+        rows = self._rows[: (1, 2, 3, 4)[order] if self.freedoms == 1 else tables.ROWS[order]]
         boxes = [(x, x) for x in np.ascontiguousarray(q.T)]
         values = intervals.evaluate(self._graph, [c for row in rows for c in row], boxes)
         return np.stack([0.5 * (a + b) for a, b in values], axis=1).reshape(len(q), len(rows), 3)
@@ -89,7 +89,7 @@ class Traced(Shape):
         lengths = np.stack(
             [np.sqrt(sum(s**2 for s in sizes[3 * k : 3 * k + 3])) for k in range(len(nodes) // 3)], axis=1
         )
-        bounds = np.zeros((len(boxes), abi.BOUNDS))
+        bounds = np.zeros((len(boxes), tables.BOUNDS))
         bounds[:, [0, 2, 5] if self.freedoms == 1 else list(range(9))] = lengths
         if not np.isfinite(bounds).all():
             k = int(np.argwhere(~np.isfinite(bounds))[0][0])
@@ -97,7 +97,7 @@ class Traced(Shape):
                 f"the derivatives of the traced shape are not bounded near {boxes[k].tolist()}; choose a domain "
                 "without singular points"
             )
-        return [Patch(self, self.floats[: abi.LIMITS].tolist(), boxes, "cardan.geometry._taylor", bounds)]
+        return [Patch(self, self.floats[: tables.LIMITS].tolist(), boxes, "cardan.geometry._taylor", bounds)]
 
     def to_patch(self, q: FloatArray) -> tuple[int, FloatArray]:
         return 0, q

@@ -12,12 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cardan.geometry import abi
-from cardan.geometry._workspace import SCRATCH, enclosing
 from cardan.geometry.checks import FloatArray, IntArray
 from cardan.geometry.memory import Memory, address_of
 from cardan.geometry.patches import Patch
 from cardan.geometry.shape import Shape
+from cardan.geometry.tables import BOUNDS, NodeBox, NodeLinks, SearchWork, ShapeInts, TreeTable, enclosing
 from cardan.lazy import LazyModule, direct
 
 _nodes = LazyModule("cardan.geometry._nodes")
@@ -25,12 +24,13 @@ _nodes = LazyModule("cardan.geometry._nodes")
 CAPACITY = 1000  # nodes of a tree at first; a search of two bumpy surfaces makes about 300
 ENLARGE = 4
 MOST_NODES = 4_000_000
-_FRONT = abi.TREE + 1  # integers of a tree before its patches
+_FRONT = TreeTable.size + 1  # integers of a tree before its patches
+_WORK, _DEGREES, _BOX = ShapeInts.work.first, ShapeInts.degrees.first, NodeBox.box.first
 
 
 def _work(header: Sequence[int]) -> int:
     """Floats of scratch of the evaluator and of the enclosure of a shape."""
-    floats: int = max(header[abi.WORK] + 18, enclosing(header[abi.DEGREE_U] + 1, header[abi.DEGREE_V] + 1))
+    floats: int = max(header[_WORK] + 18, enclosing(header[_DEGREES] + 1, header[_DEGREES + 1] + 1))
     return floats
 
 
@@ -77,7 +77,7 @@ class Tree:
             roots += count
             work = max(work, _work(part.header))
         self.roots, self._rows, self._limits = roots, rows, len(limits)
-        self.scratch = SCRATCH + work
+        self.scratch = SearchWork.size + work
         self.capacity = max(CAPACITY, 4 * roots)
         memory = self._take()
         floats = memory.floats
@@ -85,9 +85,9 @@ class Tree:
         for patch in patches:
             if patch.boxes is not None:  # else the kernel makes the roots, and no bounds are needed
                 first, end = end, end + len(patch.boxes)
-                self.boxes[first:end, abi.N_BOX : abi.N_BOX + 4] = patch.boxes
+                self.boxes[first:end, _BOX : _BOX + 4] = patch.boxes
                 if patch.bounds is not None:
-                    at = self._limits + abi.BOUNDS * first
+                    at = self._limits + BOUNDS * first
                     floats[at : at + patch.bounds.size] = patch.bounds.ravel()
             else:
                 end += patch.root_count
@@ -103,13 +103,13 @@ class Tree:
         """
         n, rows, roots, limits = self.capacity, self._rows, self.roots, self._limits
         self._front = front = _FRONT + len(rows)
-        self._scratch = scratch = limits + abi.BOUNDS * roots
+        self._scratch = scratch = limits + BOUNDS * roots
         self._first = first = scratch + self.scratch
-        self._memory = memory = Memory.take(front + n * abi.NODE_INTS, first + n * abi.NODE)
+        self._memory = memory = Memory.take(front + n * NodeLinks.size, first + n * NodeBox.size)
         ints, floats = memory.addresses
         self.table = table = [
-            ints + 8 * _FRONT, floats, ints + 8 * front, floats + 8 * first, floats + 8 * limits, ints + 8 * abi.TREE,
-            n, roots,
+            ints + 8 * _FRONT, floats, ints + 8 * front, floats + 8 * first, floats + 8 * limits,
+            ints + 8 * TreeTable.size, n, roots,
         ]  # fmt: skip
         memory.ints[:front] = [*table, roots, *rows]
         return memory
@@ -117,17 +117,17 @@ class Tree:
     @property
     def count(self) -> IntArray:
         """Number of nodes, shape (1,)."""
-        return self._memory.ints[abi.TREE : _FRONT]
+        return self._memory.ints[TreeTable.size : _FRONT]
 
     @property
     def nodes(self) -> IntArray:
         """Patch, root, first child and state of each node, shape (capacity, 4)."""
-        return self._memory.ints[self._front :].reshape(-1, abi.NODE_INTS)
+        return self._memory.ints[self._front :].reshape(-1, NodeLinks.size)
 
     @property
     def boxes(self) -> FloatArray:
         """Enclosure, box and size of each node, shape (capacity, 15)."""
-        return self._memory.floats[self._first :].reshape(-1, abi.NODE)
+        return self._memory.floats[self._first :].reshape(-1, NodeBox.size)
 
     def __del__(self) -> None:
         if hasattr(self, "_memory"):
@@ -141,7 +141,7 @@ class Tree:
     def forget(self) -> None:
         """Remove all nodes but the roots."""
         self.count[0] = self.roots
-        self.nodes[: self.roots, abi.N_CHILD] = -1
+        self.nodes[: self.roots, NodeLinks.child.first] = -1
 
     def enlarge(self) -> bool:
         """Make room for more nodes; False at the limit."""
@@ -150,7 +150,7 @@ class Tree:
         old = self._memory
         self.capacity *= ENLARGE
         self._take()
-        self._memory.ints[abi.TREE : old.ints.size] = old.ints[abi.TREE :]
+        self._memory.ints[TreeTable.size : old.ints.size] = old.ints[TreeTable.size :]
         self._memory.floats[: old.floats.size] = old.floats
         old.give()
         return True
@@ -165,4 +165,4 @@ def call_enclosure(shape: Shape, box: FloatArray, op: int) -> FloatArray:
         q[i], q[2 + i] = 0.5 * (box[2 * i] + box[2 * i + 1]), 0.5 * (box[2 * i + 1] - box[2 * i])
     shape.table  # noqa: B018  (makes the table)
     _nodes.enclose_once(enclosure("cardan.geometry._enclose"), shape._table_address, op, q, out, work)
-    return out[:10] if op == 0 else out[: abi.BOUNDS]
+    return out[:10] if op == 0 else out[: BOUNDS]

@@ -16,34 +16,24 @@ x of a contact: origin and orientation of the frame of a, the same of b, contact
 
 from math import nan, sqrt
 
-from cardan.joints import abi as own
 from cardan.joints._pair import RATES, SOLVE, other_normal, space
 from cardan.joints._vectors import apply, apply_back, cross, dot
-from cardan.joints.abi import (
-    B_PART,
+from cardan.joints.tables import (
     CROSSED,
     DEGENERATE,
     FAR,
-    FRAME,
-    GAP,
-    LATEST,
-    MATRIX,
-    NORMAL,
     ON_CURVE,
     OTHER_SIDE,
     PARAMETERS,
     REGULAR,
-    ROWS_A,
-    ROWS_B,
-    SHAPE,
-    STATUS,
-    STEP,
-    TOP,
     TRIMMED,
-    UNIT,
+    PairMotion,
+    PairParameter,
+    PairShape,
+    PairTable,
 )
 from cardan.kernel.jit import inner
-from cardan.kernel.memory import call_evaluator, floats_at, integers_at, tail
+from cardan.kernel.memory import call_evaluator, integers_at, tail
 
 OPPOSITE = 1e-6  # the least 1 + c of which g is computed
 
@@ -51,7 +41,7 @@ OPPOSITE = 1e-6  # the least 1 + c of which g is computed
 @inner
 def table_of(c):
     """The table of the pair."""
-    return integers_at(int(c[own.ADDRESS]))
+    return PairTable(integers_at(int(PairParameter(c).address)))
 
 
 @inner
@@ -71,19 +61,18 @@ def put_row(x, w, row, h, couple):
 
     u: velocity of S² of b relative to a; Ω: angular velocity of b relative to a.
     """
-    frame = tail(w, FRAME)
-    spare = tail(w, MATRIX)
-    apply(tail(frame, 12), h, tail(row, 7))
+    spare = w.matrix
+    apply(w.R_WA, h, tail(row, 7))
     for c in range(3):
         row[c] = -row[7 + c]
-        spare[c] = w[ROWS_B + c] - frame[9 + c]
-    cross(tail(w, ROWS_B), h, tail(spare, 3))
+        spare[c] = w.rows_b[c] - w.p_AB[c]
+    cross(w.rows_b, h, tail(spare, 3))
     cross(spare, h, spare)
     for c in range(3):
         spare[c] += couple[c]
         spare[3 + c] += couple[c]
     put_orientation(tail(x, 3), tail(spare, 3), -1.0, tail(row, 3))
-    apply_back(frame, spare, spare)
+    apply_back(w.R_AB, spare, spare)
     put_orientation(tail(x, 10), spare, 1.0, tail(row, 10))
 
 
@@ -93,25 +82,25 @@ def update_axes(table, w):
 
     For a point on a curve: two unit vectors across the curve.
     """
-    axes = tail(w, LATEST)
-    t = tail(w, ROWS_A + 3)
+    axes = w.latest
+    t = tail(w.rows_a, 3)
     f = 1.0 / sqrt(dot(t, t))
     for c in range(3):
         axes[c] = f * t[c]
         axes[6 + c] = 0.0
-    if table[own.FORM] == ON_CURVE:
+    if table.form == ON_CURVE:
         m = axes
         sign = 1.0 if m[2] >= 0.0 else -1.0  # [Duff2017]
         a = -1.0 / (sign + m[2])
         b = m[0] * m[1] * a
-        w[UNIT] = 1.0 + sign * m[0] * m[0] * a
-        w[UNIT + 1] = sign * b
-        w[UNIT + 2] = -sign * m[0]
+        w.unit[0] = 1.0 + sign * m[0] * m[0] * a
+        w.unit[1] = sign * b
+        w.unit[2] = -sign * m[0]
         axes[3] = b
         axes[4] = sign + m[1] * m[1] * a
         axes[5] = -m[1]
         return False
-    cross(tail(w, UNIT), axes, tail(axes, 3))
+    cross(w.unit, axes, tail(axes, 3))
     return other_normal(table, w, tail(axes, 9))
 
 
@@ -124,12 +113,12 @@ def contact(x, c, f, df):
     For a point on a curve: (e₁·r, e₂·r; t·r).
     """
     table = table_of(c)
-    call_evaluator(table[own.SOLVER], SOLVE, table, c, x, x, x, x, x)
+    call_evaluator(table.solver, SOLVE, table.as_ints, c, x, x, x, x, x)
     w = space(table, x)
-    status = w[STATUS]
-    columns = PARAMETERS + table[SHAPE + own.WIDTH] + table[SHAPE + B_PART + own.WIDTH]
-    axes = tail(w, LATEST)
-    across = table[own.FORM] == ON_CURVE
+    status = w.status
+    columns = PARAMETERS + PairShape(table.shapes).width + PairShape(table.shapes, 1).width
+    axes = w.latest
+    across = table.form == ON_CURVE
     rows = 3 if across else 5
     for i in range(rows * columns):
         df[i] = 0.0
@@ -137,15 +126,15 @@ def contact(x, c, f, df):
         f[i] = 0.0
     regular = status == REGULAR
     if regular and not across:  # the other rows vanish with F
-        f[0] = w[GAP]
+        f[0] = w.gap
         for i in range(3):
             axes[6 + i] = 0.0
-        put_row(x, w, df, tail(w, UNIT), tail(axes, 6))
+        put_row(x, w, df, w.unit, tail(axes, 6))
         return 0
     has_normal = update_axes(table, w)
     for c_ in range(3):
-        r = w[ROWS_B + c_] - w[ROWS_A + c_]
-        f[0] += w[UNIT + c_] * r
+        r = w.rows_b[c_] - w.rows_a[c_]
+        f[0] += w.unit[c_] * r
         if across:
             f[1] += axes[3 + c_] * r
             f[2] += axes[c_] * r
@@ -158,23 +147,23 @@ def contact(x, c, f, df):
     half = 1.0
     slope = 0.0
     if has_normal and not regular:
-        apart = max(1.0 - dot(tail(w, UNIT), tail(axes, 9)), OPPOSITE)
+        apart = max(1.0 - dot(w.unit, tail(axes, 9)), OPPOSITE)
         half = sqrt(2.0 / apart)
         slope = 0.5 * half / apart
         for k in range(2):
-            w[STEP + k] = f[3 + k] * slope  # steps are computed again when they are needed
+            w.step[k] = f[3 + k] * slope  # steps are computed again when they are needed
             f[3 + k] *= half
-    if not has_normal and table[SHAPE + B_PART + own.FREEDOMS] == 1 and not across:  # a curve on a surface
-        t = tail(w, ROWS_B + 3)
-        f[3] = dot(tail(w, UNIT), t) / sqrt(dot(t, t))
+    if not has_normal and PairShape(table.shapes, 1).freedoms == 1 and not across:  # a curve on a surface
+        t = tail(w.rows_b, 3)
+        f[3] = dot(w.unit, t) / sqrt(dot(t, t))
     if status == OTHER_SIDE:
         f[3] = 2.0
     if status == DEGENERATE or status == FAR or status == TRIMMED:
         f[rows - 1] = 1.0 + abs(f[rows - 1])
-    if not regular and floats_at(table[own.NUMBERS])[own.CONTINUOUS] != 0.0:
+    if not regular and table.numbers.continuous != 0.0:
         f[0] = nan
     zero = tail(axes, 6)
-    put_row(x, w, df, tail(w, UNIT), zero)
+    put_row(x, w, df, w.unit, zero)
     if across:
         put_row(x, w, tail(df, columns), tail(axes, 3), zero)
         if not regular:
@@ -183,12 +172,12 @@ def contact(x, c, f, df):
         put_row(x, w, tail(df, columns), axes, zero)
         put_row(x, w, tail(df, 2 * columns), tail(axes, 3), zero)
         if has_normal and status != OTHER_SIDE:
-            couple = tail(w, TOP)
+            couple = w.ranks
             for k in range(2):
                 cross(tail(axes, 9), tail(axes, 3 * k), couple)
-                cross(tail(axes, 9), tail(w, UNIT), tail(couple, 3))
+                cross(tail(axes, 9), w.unit, tail(couple, 3))
                 for i in range(3):
-                    couple[i] = half * couple[i] + w[STEP + k] * couple[3 + i]
+                    couple[i] = half * couple[i] + w.step[k] * couple[3 + i]
                 put_row(x, w, tail(df, (3 + k) * columns), zero, couple)
     return 0
 
@@ -203,78 +192,71 @@ def angular_velocity(p, rate, out):
         out[i] = f * (p[0] * rate[1 + i] - rate[0] * p[1 + i] - p[1 + j] * rate[1 + k] + p[1 + k] * rate[1 + j])
 
 
-# pieces behind TOP, in the curvatures: ω of a and b, velocities of the contact point along both shapes, accelerations
-OMEGA_A, OMEGA_B, ALONG_A, ALONG_B, TURN, SPARE = range(0, 18, 3)
-
-
 @inner
 def update_motion(table, x, rate, c, w):
-    """Behind TOP ← ω of both bodies, T ṡ of both shapes, ṅ; all in the axes of a, ṅ and ω relative to the world.
-
-    Returns the parts of the accelerations n·(S_ss ṡ ṡ) for the direction n as they are, in SPARE (six floats).
-    """
-    frame = tail(w, FRAME)
-    m = tail(w, TOP)
-    angular_velocity(tail(x, 3), tail(rate, 3), m)
-    angular_velocity(tail(x, 10), tail(rate, 10), tail(m, OMEGA_B))
-    apply(frame, tail(m, OMEGA_B), tail(m, OMEGA_B))
-    u = tail(w, LATEST)
-    spare = tail(m, SPARE)
+    """PairMotion ← ω of both bodies, T ṡ of both shapes, ṅ; all in the axes of a, ṅ and ω relative to the world."""
+    m = PairMotion(w.ranks)
+    angular_velocity(tail(x, 3), tail(rate, 3), m.omega_a)
+    angular_velocity(tail(x, 10), tail(rate, 10), m.omega_b)
+    apply(w.R_AB, m.omega_b, m.omega_b)
+    u = w.latest
+    spare = m.bent_a
+    product = m.bent_b
     for k in range(3):
         spare[k] = rate[7 + k] - rate[k]
-    apply_back(tail(frame, 12), spare, u)
+    apply_back(w.R_WA, spare, u)
     for k in range(3):
-        spare[k] = w[ROWS_B + k] - frame[9 + k]
-    cross(tail(m, OMEGA_B), spare, spare)
-    cross(m, tail(w, ROWS_B), tail(spare, 3))
+        spare[k] = w.rows_b[k] - w.p_AB[k]
+    cross(m.omega_b, spare, spare)
+    cross(m.omega_a, w.rows_b, product)
     for k in range(3):
-        u[k] += spare[k] - spare[3 + k]
-        u[3 + k] = m[OMEGA_B + k] - m[k]
-    call_evaluator(table[own.SOLVER], RATES, table, c, x, x, x, x, x)
+        u[k] += spare[k] - product[k]
+        u[3 + k] = m.omega_b[k] - m.omega_a[k]
+    call_evaluator(table.solver, RATES, table.as_ints, c, x, x, x, x, x)
     at = 0
     for k in range(2):
-        freedoms = table[SHAPE + B_PART * k + own.FREEDOMS]
-        rows = tail(w, ROWS_B if k == 1 else ROWS_A)
-        along = tail(m, ALONG_B if k == 1 else ALONG_A)
-        bent = tail(m, SPARE + 3 * k)
+        freedoms = PairShape(table.shapes, k).freedoms
+        rows = w.rows_b if k == 1 else w.rows_a
+        along = m.along_b if k == 1 else m.along_a
+        bent = m.bent_b if k == 1 else m.bent_a
         for i in range(3):
             along[i] = 0.0
             bent[i] = 0.0
         for p in range(freedoms):
-            s = w[STEP + at + p] * w[STEP + 4 + at + p]
+            s = w.step[at + p] * w.per_length[at + p]
             for i in range(3):
                 along[i] += s * rows[3 + 3 * p + i]
                 for o in range(freedoms):
-                    bent[i] += s * w[STEP + at + o] * w[STEP + 4 + at + o] * rows[3 * (1 + freedoms + p + o) + i]
+                    bent[i] += s * w.step[at + o] * w.per_length[at + o] * rows[3 * (1 + freedoms + p + o) + i]
         at += freedoms
-    turn = tail(m, TURN)
-    numbers = floats_at(table[own.NUMBERS])
-    N = tail(w, NORMAL)
-    f = numbers[own.SIDE] / sqrt(dot(N, N))
+    turn = m.turn
+    numbers = table.numbers
+    N = w.normal
+    f = numbers.side / sqrt(dot(N, N))
     for i in range(3):
         turn[i] = 0.0
-    if table[own.FORM] == CROSSED:  # Ṅ = Ṫ¹ × T² + T¹ × (Ṫ² + Ω × T²)
-        a = tail(w, MATRIX)
-        b = tail(w, MATRIX + 3)
+    if table.form == CROSSED:  # Ṅ = Ṫ¹ × T² + T¹ × (Ṫ² + Ω × T²)
+        a = w.matrix
+        b = tail(w.matrix, 3)
         for i in range(3):
-            a[i] = w[STEP] * w[STEP + 4] * w[ROWS_A + 6 + i]
-            b[i] = m[OMEGA_B + i] - m[i]
-        cross(b, tail(w, ROWS_B + 3), b)
+            a[i] = w.step[0] * w.per_length[0] * w.rows_a[6 + i]
+            b[i] = m.omega_b[i] - m.omega_a[i]
+        cross(b, tail(w.rows_b, 3), b)
         for i in range(3):
-            b[i] += w[STEP + 1] * w[STEP + 5] * w[ROWS_B + 6 + i]
-        cross(a, tail(w, ROWS_B + 3), a)
-        cross(tail(w, ROWS_A + 3), b, b)
+            b[i] += w.step[1] * w.per_length[1] * w.rows_b[6 + i]
+        cross(a, tail(w.rows_b, 3), a)
+        cross(tail(w.rows_a, 3), b, b)
         for i in range(3):
             turn[i] = f * (a[i] + b[i])
     else:
-        for p in range(table[SHAPE + own.FREEDOMS]):
-            s = w[STEP + p] * w[STEP + 4 + p]
+        for p in range(PairShape(table.shapes).freedoms):
+            s = w.step[p] * w.per_length[p]
             for i in range(3):
                 turn[i] += s * f * N[3 + 3 * p + i]
-    d = dot(turn, tail(w, UNIT))
+    d = dot(turn, w.unit)
     for i in range(3):
-        turn[i] -= d * w[UNIT + i]
-    cross(m, tail(w, UNIT), u)
+        turn[i] -= d * w.unit[i]
+    cross(m.omega_a, w.unit, u)
     for i in range(3):
         turn[i] += u[i]
 
@@ -282,9 +264,9 @@ def update_motion(table, x, rate, c, w):
 @inner
 def add_centripetal(w, m, factor, which, arm, out):
     """out += ω × (ω × arm) + factor ω × (T ṡ) of body a (0) or b (1), with a sign."""
-    omega = tail(m, OMEGA_B if which == 1 else OMEGA_A)
-    along = tail(m, ALONG_B if which == 1 else ALONG_A)
-    v = tail(w, MATRIX)
+    omega = m.omega_b if which == 1 else m.omega_a
+    along = m.along_b if which == 1 else m.along_a
+    v = w.matrix
     cross(omega, arm, v)
     for i in range(3):
         v[i] += factor * along[i]
@@ -300,41 +282,41 @@ def contact_curvature(x, rate, c, g):
     """
     table = table_of(c)
     w = space(table, x)
-    across = table[own.FORM] == ON_CURVE
+    across = table.form == ON_CURVE
     if across:
         update_axes(table, w)
-        other = (w[LATEST + 3], w[LATEST + 4], w[LATEST + 5])
+        other = (w.latest[3], w.latest[4], w.latest[5])
     else:
         other = (0.0, 0.0, 0.0)
     update_motion(table, x, rate, c, w)
-    m = tail(w, TOP)
-    a = tail(w, LATEST)
+    m = PairMotion(w.ranks)
+    a = w.latest
     for i in range(3):
-        a[i] = m[SPARE + 3 + i] - m[SPARE + i]
-        a[3 + i] = w[ROWS_B + i] - w[FRAME + 9 + i]
-    add_centripetal(w, m, 2.0, 0, tail(w, ROWS_A), a)
+        a[i] = m.bent_b[i] - m.bent_a[i]
+        a[3 + i] = w.rows_b[i] - w.p_AB[i]
+    add_centripetal(w, m, 2.0, 0, w.rows_a, a)
     add_centripetal(w, m, 2.0, 1, tail(a, 3), a)
     for i in range(3 if across else 5):
         g[i] = 0.0
-    g[0] = dot(tail(w, UNIT), a)
+    g[0] = dot(w.unit, a)
     if across:
         g[1] = other[0] * a[0] + other[1] * a[1] + other[2] * a[2]
     else:
-        g[0] += w[GAP] * dot(tail(m, TURN), tail(m, TURN))
+        g[0] += w.gap * dot(m.turn, m.turn)
     return 0
 
 
 def rolling(x, c, f, df):
     """Rows t₁·u, t₂·u (of curves in a common plane: t₁·u) [m/s], and n·Ω [rad/s] without spin; f = 0."""
     table = table_of(c)
-    call_evaluator(table[own.SOLVER], SOLVE, table, c, x, x, x, x, x)
+    call_evaluator(table.solver, SOLVE, table.as_ints, c, x, x, x, x, x)
     w = space(table, x)
-    columns = PARAMETERS + table[SHAPE + own.WIDTH] + table[SHAPE + B_PART + own.WIDTH]
+    columns = PARAMETERS + PairShape(table.shapes).width + PairShape(table.shapes, 1).width
     update_axes(table, w)
-    axes = tail(w, LATEST)
+    axes = w.latest
     zero = tail(axes, 6)
-    slips = 2 if table[own.FORM] == CROSSED else table[SHAPE + own.FREEDOMS]
-    rows = slips + (1 if table[own.SPINLESS] != 0 else 0)
+    slips = 2 if table.form == CROSSED else PairShape(table.shapes).freedoms
+    rows = slips + (1 if table.spinless != 0 else 0)
     for i in range(rows):
         f[i] = 0.0
         row = tail(df, i * columns)
@@ -343,7 +325,7 @@ def rolling(x, c, f, df):
         if i < slips:
             put_row(x, w, row, tail(axes, 3 * i), zero)
         else:
-            put_row(x, w, row, zero, tail(w, UNIT))
+            put_row(x, w, row, zero, w.unit)
     return 0
 
 
@@ -352,25 +334,25 @@ def rolling_curvature(x, rate, c, g):
     table = table_of(c)
     w = space(table, x)
     update_axes(table, w)
-    spare = tail(w, ROWS_A + 9)  # second derivatives of S¹ are read before
-    t = tail(w, LATEST)
+    spare = tail(w.rows_a, 9)  # second derivatives of S¹ are read before
+    t = w.latest
     axes = (t[0], t[1], t[2], t[3], t[4], t[5])
     update_motion(table, x, rate, c, w)
-    m = tail(w, TOP)
-    a = tail(w, LATEST)
+    m = PairMotion(w.ranks)
+    a = w.latest
     for i in range(3):
         a[i] = 0.0
-        a[3 + i] = w[ROWS_B + i] - w[FRAME + 9 + i]
-        spare[i] = w[ROWS_B + i]
+        a[3 + i] = w.rows_b[i] - w.p_AB[i]
+        spare[i] = w.rows_b[i]
     add_centripetal(w, m, 1.0, 0, spare, a)
     add_centripetal(w, m, 1.0, 1, tail(a, 3), a)
-    slips = 2 if table[own.FORM] == CROSSED else table[SHAPE + own.FREEDOMS]
+    slips = 2 if table.form == CROSSED else PairShape(table.shapes).freedoms
     g[0] = axes[0] * a[0] + axes[1] * a[1] + axes[2] * a[2]
     if slips == 2:
         g[1] = axes[3] * a[0] + axes[4] * a[1] + axes[5] * a[2]
-    if table[own.SPINLESS] != 0:
-        turn = tail(m, TURN)
+    if table.spinless != 0:
+        turn = m.turn
         g[slips] = 0.0
         for i in range(3):
-            g[slips] += turn[i] * (m[OMEGA_B + i] - m[i])
+            g[slips] += turn[i] * (m.omega_b[i] - m.omega_a[i])
     return 0

@@ -6,38 +6,26 @@ the table of the pair and x: frames and contact coordinates.  Writes the coordin
 
 from math import floor, sqrt
 
-from cardan.geometry import abi
 from cardan.geometry._loops import is_inside
-from cardan.joints import abi as own
+from cardan.geometry.tables import RETRACT, Limit
+from cardan.joints import tables
 from cardan.joints._vectors import apply, apply_back, cross, dot, rotation
-from cardan.joints.abi import (
-    B_PART,
+from cardan.joints.tables import (
     CROSSED,
     DEGENERATE,
     EDGE,
     FAR,
-    FRAME,
-    GAP,
-    HELD,
     JUMPED,
-    LATEST,
-    MATRIX,
-    NORMAL,
     OTHER_SIDE,
     PARAMETERS,
     REGULAR,
-    ROWS_A,
-    ROWS_B,
-    SHAPE,
-    STEP,
     TANGENT,
-    TOP,
     TRIMMED,
-    UNIT,
-    WORK,
+    PairShape,
+    PairWork,
 )
 from cardan.kernel.jit import inner, plain
-from cardan.kernel.memory import call_evaluator, floats_at, integers_at, tail
+from cardan.kernel.memory import call_evaluator, tail
 
 SOLVED = 1e-12  # of the size: the longest step at a solution
 EXACT = 2e-14  # of the size: a smaller step is rounding; larger ones are made as long as they become shorter
@@ -47,78 +35,76 @@ CONTRACTION = 0.5  # of two steps: with a larger one, the solution may belong to
 NEARBY = 1e-6  # of the size: after a shorter step it does not
 SEAM = 1e-9  # of the period: a nearer place is at the seam; chords of loops are less exact
 NONE = 1e300
-SPARE = TOP + 33  # three floats behind the samples
 
-SECOND, RETRACT = plain(2), abi.RETRACT
-SOLVE, RATES = plain(own.SOLVE), plain(own.RATES)
+SECOND = plain(2)
+SOLVE, RATES = plain(tables.SOLVE), plain(tables.RATES)
 
 
 @inner
 def space(table, x):
     """The workspace behind the contact coordinates."""
-    return tail(x, PARAMETERS + table[SHAPE + own.WIDTH] + table[SHAPE + B_PART + own.WIDTH])
+    return PairWork(tail(x, PARAMETERS + PairShape(table.shapes).width + PairShape(table.shapes, 1).width))
 
 
 @inner
 def open_pose(x, w):
-    """FRAME ← R (b to a), d (origin of b in a), R_a."""
-    frame = tail(w, FRAME)
-    other = tail(frame, 12)
+    """R_AB, p_AB, R_WA ← the pose of b relative to a, and the axes of a."""
+    other = w.R_WA
     rotation(tail(x, 3), other)
-    rotation(tail(x, 10), tail(w, MATRIX))
+    rotation(tail(x, 10), w.matrix)
     for i in range(3):
         for j in range(3):
             s = 0.0
             for k in range(3):
-                s += other[3 * k + i] * w[MATRIX + 3 * k + j]
-            frame[3 * i + j] = s
+                s += other[3 * k + i] * w.matrix[3 * k + j]
+            w.R_AB[3 * i + j] = s
     for i in range(3):
-        w[MATRIX + i] = x[7 + i] - x[i]
-    apply_back(other, tail(w, MATRIX), tail(frame, 9))
+        w.matrix[i] = x[7 + i] - x[i]
+    apply_back(other, w.matrix, w.p_AB)
 
 
 @inner
 def evaluate(table, x, w):
     """S and its derivatives of both shapes, in the axes of a; N, n, gap; of TANGENT shapes the derivatives of N."""
     for k in range(2):
-        shape = tail(table, SHAPE + B_PART * k)
-        q = tail(x, PARAMETERS + (table[SHAPE + own.WIDTH] if k == 1 else 0))
-        rows = tail(w, ROWS_B if k == 1 else ROWS_A)
-        ints = integers_at(shape[own.INTS])
-        call_evaluator(shape[own.EVALUATE], SECOND, ints, floats_at(shape[own.FLOATS]), q, q, rows, rows, tail(w, WORK))
+        shape = PairShape(table.shapes, k)
+        q = tail(x, PARAMETERS + (PairShape(table.shapes).width if k == 1 else 0))
+        rows = w.rows_b if k == 1 else w.rows_a
+        ints = shape.ints
+        call_evaluator(shape.evaluate, SECOND, ints, shape.floats, q, q, rows, rows, w.scratch)
         if k == 1:
-            count = 1 if shape[own.FREEDOMS] == 0 else 3 * shape[own.FREEDOMS]
+            count = 1 if shape.freedoms == 0 else 3 * shape.freedoms
             for i in range(count):
                 row = tail(rows, 3 * i)
-                apply(tail(w, FRAME), row, row)
+                apply(w.R_AB, row, row)
                 if i == 0:
                     for c in range(3):
-                        row[c] += w[FRAME + 9 + c]
-    N = tail(w, NORMAL)
-    A = tail(w, ROWS_A)
+                        row[c] += w.p_AB[c]
+    N = w.normal
+    A = w.rows_a
     for k in range(9):
         N[k] = 0.0
-    if table[own.FORM] == CROSSED:
-        cross(tail(A, 3), tail(w, ROWS_B + 3), N)
-    elif table[SHAPE + own.FREEDOMS] == 2:
+    if table.form == CROSSED:
+        cross(tail(A, 3), tail(w.rows_b, 3), N)
+    elif PairShape(table.shapes).freedoms == 2:
         cross(tail(A, 3), tail(A, 6), N)
         for k in range(2):
             cross(tail(A, 9 + 3 * k), tail(A, 6), tail(N, 3 + 3 * k))
-            cross(tail(A, 3), tail(A, 12 + 3 * k), tail(w, UNIT))
+            cross(tail(A, 3), tail(A, 12 + 3 * k), w.unit)
             for c in range(3):
-                N[3 + 3 * k + c] += w[UNIT + c]
+                N[3 + 3 * k + c] += w.unit[c]
     else:
         N[0] = A[4]
         N[1] = -A[3]
         N[3] = A[7]
         N[4] = -A[6]
-    numbers = floats_at(table[own.NUMBERS])
-    f = numbers[own.SIDE] / sqrt(dot(N, N))
+    numbers = table.numbers
+    f = numbers.side / sqrt(dot(N, N))
     gap = 0.0
     for c in range(3):
-        w[UNIT + c] = f * N[c]
-        gap += w[UNIT + c] * (w[ROWS_B + c] - w[ROWS_A + c])
-    w[GAP] = gap
+        w.unit[c] = f * N[c]
+        gap += w.unit[c] * (w.rows_b[c] - w.rows_a[c])
+    w.gap = gap
 
 
 @inner
@@ -127,29 +113,29 @@ def solve_step(table, w, op):
 
     HELD coordinates stay.  RATES reads u and Ω from LATEST.  The second rows of CROSSED curves are r·T².
     """
-    crossed = table[own.FORM] == CROSSED
-    A = tail(w, ROWS_A)
-    B = tail(w, ROWS_B)
-    N = tail(w, NORMAL)
-    m = tail(w, MATRIX)
-    step = tail(w, STEP)
-    size = floats_at(table[own.NUMBERS])[own.SIZE]
-    first = table[SHAPE + own.FREEDOMS]
-    second = table[SHAPE + B_PART + own.FREEDOMS]
+    crossed = table.form == CROSSED
+    A = w.rows_a
+    B = w.rows_b
+    N = w.normal
+    m = w.matrix
+    step = w.step
+    size = table.numbers.extent
+    first = PairShape(table.shapes).freedoms
+    second = PairShape(table.shapes, 1).freedoms
     n = first + second
     big = sqrt(dot(N, N))
     for k in range(n):
         t = tail(A, 3 + 3 * k) if k < first else tail(B, 3 + 3 * (k - first))
-        step[4 + k] = 1.0 / sqrt(dot(t, t))
+        w.per_length[k] = 1.0 / sqrt(dot(t, t))
     for i in range(n):
         row = tail(m, 5 * i)
         if i < first:
             t = tail(A, 3 + 3 * i)
-            weight = step[4 + i]
+            weight = w.per_length[i]
             value = 0.0
             for c in range(3):
                 r = A[c] - B[c]
-                value += (w[LATEST + c] if op == RATES else -r) * t[c]
+                value += (w.latest[c] if op == RATES else -r) * t[c]
             for k in range(first):
                 s = 0.0
                 for c in range(3):
@@ -160,18 +146,18 @@ def solve_step(table, w, op):
         else:
             j = i - first
             t = tail(B, 3 + 3 * j)
-            weight = step[4 + i] if crossed else step[4 + i] * size / big
-            h = tail(w, SPARE)
+            weight = w.per_length[i] if crossed else w.per_length[i] * size / big
+            h = w.spare
             for c in range(3):
                 h[c] = A[c] - B[c] if crossed else N[c]
             if op == RATES:
-                O = tail(w, LATEST + 3)
+                O = tail(w.latest, 3)
                 value = -(
                     h[0] * (O[1] * t[2] - O[2] * t[1])
                     + h[1] * (O[2] * t[0] - O[0] * t[2])
                     + h[2] * (O[0] * t[1] - O[1] * t[0])
                 )
-                value += dot(tail(w, LATEST), t) if crossed else 0.0
+                value += dot(w.latest, t) if crossed else 0.0
             else:
                 value = -dot(h, t)
             for k in range(first):
@@ -181,10 +167,10 @@ def solve_step(table, w, op):
                 if crossed:
                     row[first + k] -= dot(t, t)
         for k in range(n):
-            row[k] *= weight * step[4 + k]
+            row[k] *= weight * w.per_length[k]
         row[4] = value * weight
     for k in range(n):
-        if w[HELD + k] != 0.0:
+        if w.held[k] != 0.0:
             for i in range(n):
                 m[5 * i + k] = 0.0
                 m[5 * k + i] = 0.0
@@ -220,18 +206,18 @@ def hold(table, x, w):
     changed = False
     at = 0
     for k in range(2):
-        shape = tail(table, SHAPE + B_PART * k)
-        if shape[own.WIDTH] == shape[own.FREEDOMS]:
-            q = tail(x, PARAMETERS + (table[SHAPE + own.WIDTH] if k == 1 else 0))
-            limits = floats_at(shape[own.FLOATS])
-            for p in range(shape[own.FREEDOMS]):
-                move = w[STEP + at + p]
-                low = q[p] <= limits[3 * p] and move < 0.0
-                high = q[p] >= limits[3 * p + 1] and move > 0.0
-                if limits[3 * p + 2] == 0.0 and (low or high) and w[HELD + at + p] == 0.0:
-                    w[HELD + at + p] = 1.0
+        shape = PairShape(table.shapes, k)
+        if shape.width == shape.freedoms:
+            q = tail(x, PARAMETERS + (PairShape(table.shapes).width if k == 1 else 0))
+            for p in range(shape.freedoms):
+                move = w.step[at + p]
+                limit = Limit(shape.floats, p)
+                low = q[p] <= limit.lower and move < 0.0
+                high = q[p] >= limit.upper and move > 0.0
+                if limit.period == 0.0 and (low or high) and w.held[at + p] == 0.0:
+                    w.held[at + p] = 1.0
                     changed = True
-        at += shape[own.FREEDOMS]
+        at += shape.freedoms
     return changed
 
 
@@ -240,31 +226,31 @@ def move(table, x, w, factor):
     """Contact coordinates ← those moved by the step, within the bounds."""
     at = 0
     for k in range(2):
-        shape = tail(table, SHAPE + B_PART * k)
-        if shape[own.FREEDOMS] > 0:
-            q = tail(x, PARAMETERS + (table[SHAPE + own.WIDTH] if k == 1 else 0))
-            scratch = tail(w, WORK)
-            for p in range(shape[own.FREEDOMS]):
-                w[MATRIX + p] = factor * w[STEP + at + p] * w[STEP + 4 + at + p]
-            ints = integers_at(shape[own.INTS])
+        shape = PairShape(table.shapes, k)
+        if shape.freedoms > 0:
+            q = tail(x, PARAMETERS + (PairShape(table.shapes).width if k == 1 else 0))
+            scratch = w.scratch
+            for p in range(shape.freedoms):
+                w.matrix[p] = factor * w.step[at + p] * w.per_length[at + p]
+            ints = shape.ints
             call_evaluator(
-                shape[own.EVALUATE], RETRACT, ints, floats_at(shape[own.FLOATS]), q, tail(w, MATRIX), q, q, scratch
+                shape.evaluate, RETRACT, ints, shape.floats, q, w.matrix, q, q, scratch
             )
-        at += shape[own.FREEDOMS]
+        at += shape.freedoms
 
 
 @inner
 def other_normal(table, w, out):
     """out ← unit normal of b in the axes of a; whether it has one."""
-    B = tail(w, ROWS_B)
-    freedoms = table[SHAPE + B_PART + own.FREEDOMS]
+    B = w.rows_b
+    freedoms = PairShape(table.shapes, 1).freedoms
     if freedoms == 2:
         cross(tail(B, 3), tail(B, 6), out)
-    elif freedoms == 1 and table[SHAPE + own.FREEDOMS] == 1 and table[own.FORM] == TANGENT:
-        w[MATRIX] = w[FRAME + 2]
-        w[MATRIX + 1] = w[FRAME + 5]
-        w[MATRIX + 2] = w[FRAME + 8]
-        cross(tail(B, 3), tail(w, MATRIX), out)
+    elif freedoms == 1 and PairShape(table.shapes).freedoms == 1 and table.form == TANGENT:
+        w.matrix[0] = w.R_AB[2]
+        w.matrix[1] = w.R_AB[5]
+        w.matrix[2] = w.R_AB[8]
+        cross(tail(B, 3), w.matrix, out)
     else:
         return False
     f = 1.0 / sqrt(dot(out, out))
@@ -296,18 +282,18 @@ def is_trimmed(table, x):
     both sides are tried.
     """
     for k in range(2):
-        shape = tail(table, SHAPE + B_PART * k)
-        if shape[own.LOOPS] != 0:
-            q = tail(x, PARAMETERS + (table[SHAPE + own.WIDTH] if k == 1 else 0))
-            limits = floats_at(shape[own.FLOATS])
-            loops = floats_at(shape[own.LOOPS])
-            u = within_period(q[0], limits[abi.LOWER_U], limits[abi.PERIOD_U])
-            v = within_period(q[1], limits[abi.LOWER_V], limits[abi.PERIOD_V])
+        shape = PairShape(table.shapes, k)
+        if shape.is_trimmed != 0:
+            q = tail(x, PARAMETERS + (PairShape(table.shapes).width if k == 1 else 0))
+            limit_u, limit_v = Limit(shape.floats, 0), Limit(shape.floats, 1)
+            loops = shape.loops
+            u = within_period(q[0], limit_u.lower, limit_u.period)
+            v = within_period(q[1], limit_v.lower, limit_v.period)
             outside = True
             for i in range(3):
                 for j in range(3):
-                    a = beside_seam(u, limits[abi.LOWER_U], limits[abi.PERIOD_U], i)
-                    b = beside_seam(v, limits[abi.LOWER_V], limits[abi.PERIOD_V], j)
+                    a = beside_seam(u, limit_u.lower, limit_u.period, i)
+                    b = beside_seam(v, limit_v.lower, limit_v.period, j)
                     if outside and (i == 0 or a != u) and (j == 0 or b != v):
                         outside = not is_inside(loops, a, b)
             if outside:
@@ -321,14 +307,14 @@ def newton(table, x, w, most, continuous):
 
     continuous: the solution must belong to the start, JUMPED if steps do not become shorter at once.  [Deuflhard2011]
     """
-    size = floats_at(table[own.NUMBERS])[own.SIZE]
-    n = table[SHAPE + own.FREEDOMS] + table[SHAPE + B_PART + own.FREEDOMS]
+    size = table.numbers.extent
+    n = PairShape(table.shapes).freedoms + PairShape(table.shapes, 1).freedoms
     status = FAR
     previous = NONE
     for _ in range(most):
         evaluate(table, x, w)
         for k in range(n):
-            w[HELD + k] = 0.0
+            w.held[k] = 0.0
         regular = True
         for _ in range(n + 1):
             regular = solve_step(table, w, SOLVE)
@@ -338,7 +324,7 @@ def newton(table, x, w, most, continuous):
             return DEGENERATE
         longest = 0.0
         for k in range(n):
-            longest = max(longest, abs(w[STEP + k]))
+            longest = max(longest, abs(w.step[k]))
         if longest <= SOLVED * size and (longest <= EXACT * size or longest > 0.25 * previous):
             status = REGULAR
             break
@@ -350,9 +336,9 @@ def newton(table, x, w, most, continuous):
         move(table, x, w, 1.0 if continuous else min(1.0, LONGEST * size / longest))
     if status == REGULAR:
         for k in range(n):
-            if w[HELD + k] != 0.0:
+            if w.held[k] != 0.0:
                 return EDGE
-        if other_normal(table, w, tail(w, TOP)) and dot(tail(w, TOP), tail(w, UNIT)) > 0.0:
+        if other_normal(table, w, w.ranks) and dot(w.ranks, w.unit) > 0.0:
             return OTHER_SIDE
         if is_trimmed(table, x):
             return TRIMMED

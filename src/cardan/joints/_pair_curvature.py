@@ -7,11 +7,10 @@ number.  Reads the workspace of a solved pair, writes LEAST and MOST.
 
 from math import sqrt
 
-from cardan.joints import abi as own
 from cardan.joints._vectors import cross, dot
-from cardan.joints.abi import B_PART, LATEST, LEAST, MATRIX, MOST, ROWS_A, ROWS_B, SHAPE, TANGENT, UNIT
+from cardan.joints.tables import TANGENT, PairShape
 from cardan.kernel.jit import inner
-from cardan.kernel.memory import floats_at, tail
+from cardan.kernel.memory import tail
 
 
 @inner
@@ -50,31 +49,31 @@ def largest(k, freedoms):
 @inner
 def judge(table, w):
     """LEAST, MOST ← least relative curvature, sum of the largest curvatures, times the size; 1 where none is needed."""
-    first = table[SHAPE + own.FREEDOMS]
-    second = table[SHAPE + B_PART + own.FREEDOMS]
-    w[LEAST] = 1.0
-    w[MOST] = 1.0
-    if table[own.FORM] != TANGENT or second == 0:
+    first = PairShape(table.shapes).freedoms
+    second = PairShape(table.shapes, 1).freedoms
+    w.least = 1.0
+    w.most = 1.0
+    if table.form != TANGENT or second == 0:
         return
-    n = tail(w, UNIT)
-    axes = tail(w, LATEST)
-    t = tail(w, ROWS_B + 3) if second == 1 else tail(w, ROWS_A + 3)
+    n = w.unit
+    axes = w.latest
+    t = tail(w.rows_b, 3) if second == 1 else tail(w.rows_a, 3)
     f = 1.0 / sqrt(dot(t, t))
     for c in range(3):
         axes[c] = f * t[c]
     cross(n, axes, tail(axes, 3))
-    a = tail(w, MATRIX)
-    b = tail(w, MATRIX + 3)
-    update_heights(tail(w, ROWS_A), first, axes, n, a)
-    update_heights(tail(w, ROWS_B), second, axes, n, b)
+    a = w.matrix
+    b = tail(w.matrix, 3)
+    update_heights(w.rows_a, first, axes, n, a)
+    update_heights(w.rows_b, second, axes, n, b)
     freedoms = min(first, second)
-    size = floats_at(table[own.NUMBERS])[own.SIZE]
-    w[MOST] = size * (largest(a, freedoms) + largest(b, freedoms))
+    size = table.numbers.extent
+    w.most = size * (largest(a, freedoms) + largest(b, freedoms))
     if freedoms == 1:
-        w[LEAST] = size * (b[0] - a[0])
+        w.least = size * (b[0] - a[0])
         return
     for c in range(3):
         b[c] -= a[c]
     mean = 0.5 * (b[0] + b[2])
     half = 0.5 * (b[0] - b[2])
-    w[LEAST] = size * (mean - sqrt(half * half + b[1] * b[1]))
+    w.least = size * (mean - sqrt(half * half + b[1] * b[1]))

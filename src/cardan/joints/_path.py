@@ -9,42 +9,18 @@ DEGREE (:mod:`cardan.joints.paths`).  With the quaternion q of b relative to E (
 where k is the rate of E by s in its own axes, and u, Ω are the velocities of b relative to a.  2 |q_v| = 2 sin ½∠
 vanishes only where the axes are equal.  The last row vanishes with F, as for a point on a curve.
 
-x and c are those of :mod:`cardan.joints._contact`.  Reads and writes the workspace behind x: MOVING has e, k, k', q.
+x and c are those of :mod:`cardan.joints._contact`.  Reads and writes the workspace behind x.
 """
 
 from math import cos, floor, sin, sqrt
 
-from cardan.joints import abi as own
 from cardan.joints._contact import add_centripetal, put_row, table_of, update_axes, update_motion
 from cardan.joints._pair import SOLVE, space
 from cardan.joints._vectors import apply_back, cross, dot
-from cardan.joints.abi import (
-    B_PART,
-    BENDING,
-    BREAKS,
-    DEGREE,
-    FIRST,
-    FRAME,
-    LATEST,
-    MOVING,
-    PARAMETERS,
-    PERIOD,
-    RELATIVE,
-    ROWS_A,
-    ROWS_B,
-    SHAPE,
-    SPANS,
-    SPARE_MOVING,
-    STEP,
-    TOP,
-    TURNING,
-    TWIST,
-    UNIT,
-)
+from cardan.joints.tables import DEGREE, EDGE, PARAMETERS, REGULAR, PairMotion, PairShape
 from cardan.kernel.jit import inner
-from cardan.kernel.memory import call_evaluator, floats_at, tail
+from cardan.kernel.memory import call_evaluator, tail
 
-OMEGA_B, SPARE = 3, 15  # behind TOP, of `update_motion`: ω of b, and S_ss ṡ ṡ of both shapes
 ROWS = 6
 
 
@@ -85,28 +61,28 @@ def turn_about_x(v, c, s):
 
 @inner
 def update_frame(table, x, w):
-    """MOVING ← e, k, k' at the parameter in x, and the quaternion q of b relative to the moving frame, σ|q| = 1."""
-    numbers = floats_at(table[own.PATH])
-    m = tail(w, MOVING)
+    """e, turning, bending ← e, k, k' at the parameter in x; relative ← q of b in the moving frame, σ|q| = 1."""
+    numbers = table.path
     s = x[PARAMETERS]
     turns = 0.0
-    if numbers[PERIOD] > 0.0:
-        turns = floor((s - numbers[BREAKS]) / numbers[PERIOD])
-        s -= turns * numbers[PERIOD]
+    breaks = numbers.breaks
+    if numbers.period > 0.0:
+        turns = floor((s - breaks[0]) / numbers.period)
+        s -= turns * numbers.period
     low = 0
-    high = int(numbers[SPANS])
+    high = int(numbers.spans)
     while high - low > 1:
         middle = (low + high) // 2
-        if s < numbers[BREAKS + middle]:
+        if s < breaks[middle]:
             high = middle
         else:
             low = middle
-    at = tail(numbers, BREAKS + int(numbers[SPANS]) + 1 + 4 * (DEGREE + 1) * low)
-    half = 0.5 * (numbers[BREAKS + low + 1] - numbers[BREAKS + low])
-    z = (s - numbers[BREAKS + low]) / half - 1.0
-    e = tail(m, FIRST)
-    first = tail(m, SPARE_MOVING)
-    second = tail(m, SPARE_MOVING + 4)
+    at = tail(breaks, int(numbers.spans) + 1 + 4 * (DEGREE + 1) * low)
+    half = 0.5 * (breaks[low + 1] - breaks[low])
+    z = (s - breaks[low]) / half - 1.0
+    e = w.e
+    first = w.first
+    second = w.second
     square = 0.0
     inner_product = 0.0
     for i in range(4):
@@ -122,8 +98,8 @@ def update_frame(table, x, w):
         second[i] = bend / (half * half)
         square += value * value
         inner_product += value * first[i]
-    k = tail(m, TURNING)
-    b = tail(m, BENDING)
+    k = w.turning
+    b = w.bending
     f = 2.0 / square
     for i in range(3):
         j = 1 + (i + 1) % 3
@@ -134,8 +110,8 @@ def update_frame(table, x, w):
     f = 1.0 / sqrt(square)
     for i in range(4):
         e[i] *= f
-    if turns != 0.0 and numbers[TWIST] != 0.0:
-        angle = turns * numbers[TWIST]
+    if turns != 0.0 and numbers.twist != 0.0:
+        angle = turns * numbers.twist
         first[0] = cos(0.5 * angle)
         first[1] = sin(0.5 * angle)
         first[2] = 0.0
@@ -143,7 +119,7 @@ def update_frame(table, x, w):
         product(e, first, e)
         turn_about_x(k, cos(angle), sin(angle))
         turn_about_x(b, cos(angle), sin(angle))
-    q = tail(m, RELATIVE)
+    q = w.relative
     first[0] = x[3]
     second[0] = e[0]
     for i in range(1, 4):
@@ -161,43 +137,42 @@ def update_frame(table, x, w):
 @inner
 def stretch(w):
     """T·T + (S¹ − S²)·S'': the derivative of F by s."""
-    total = dot(tail(w, ROWS_A + 3), tail(w, ROWS_A + 3))
+    total = dot(tail(w.rows_a, 3), tail(w.rows_a, 3))
     for c in range(3):
-        total += (w[ROWS_A + c] - w[ROWS_B + c]) * w[ROWS_A + 6 + c]
+        total += (w.rows_a[c] - w.rows_b[c]) * w.rows_a[6 + c]
     return total
 
 
 def path(x, c, f, df):
     """f = (e₁·r, e₂·r; 2 σ q_v; t·r) and its derivatives."""
     table = table_of(c)
-    call_evaluator(table[own.SOLVER], SOLVE, table, c, x, x, x, x, x)
+    call_evaluator(table.solver, SOLVE, table.as_ints, c, x, x, x, x, x)
     w = space(table, x)
-    columns = PARAMETERS + table[SHAPE + own.WIDTH] + table[SHAPE + B_PART + own.WIDTH]
+    columns = PARAMETERS + PairShape(table.shapes).width + PairShape(table.shapes, 1).width
     update_axes(table, w)
     update_frame(table, x, w)
-    axes = tail(w, LATEST)
+    axes = w.latest
     zero = tail(axes, 6)
-    m = tail(w, MOVING)
-    q = tail(m, RELATIVE)
+    q = w.relative
     for i in range(ROWS * columns):
         df[i] = 0.0
     f[0] = 0.0
     f[1] = 0.0
     f[5] = 0.0
     for k in range(3):
-        r = w[ROWS_B + k] - w[ROWS_A + k]
-        f[0] += w[UNIT + k] * r
+        r = w.rows_b[k] - w.rows_a[k]
+        f[0] += w.unit[k] * r
         f[1] += axes[3 + k] * r
         f[5] += axes[k] * r
         f[2 + k] = 2.0 * q[1 + k]
-    put_row(x, w, df, tail(w, UNIT), zero)
+    put_row(x, w, df, w.unit, zero)
     put_row(x, w, tail(df, columns), tail(axes, 3), zero)
-    if w[own.STATUS] != own.REGULAR:
+    if w.status != REGULAR:
         put_row(x, w, tail(df, 5 * columns), axes, zero)
-        if w[own.STATUS] != own.EDGE:
+        if w.status != EDGE:
             f[5] = 1.0 + abs(f[5])
-    h = tail(m, SPARE_MOVING)
-    couple = tail(m, SPARE_MOVING + 4)
+    h = w.first
+    couple = w.second
     per_length = 1.0 / stretch(w)
     for i in range(3):
         j = (i + 1) % 3
@@ -205,10 +180,10 @@ def path(x, c, f, df):
         couple[i] = q[0]  # row i of q₀ − [q_v]×
         couple[j] = q[1 + o]
         couple[o] = -q[1 + j]
-        share = -dot(couple, tail(m, TURNING)) * per_length
+        share = -dot(couple, w.turning) * per_length
         for k in range(3):
-            h[k] = share * w[ROWS_A + 3 + k]
-        rotate(tail(m, FIRST), couple, couple)
+            h[k] = share * w.rows_a[3 + k]
+        rotate(w.e, couple, couple)
         put_row(x, w, tail(df, (2 + i) * columns), h, couple)
     return 0
 
@@ -218,51 +193,50 @@ def path_curvature(x, rate, c, g):
     table = table_of(c)
     w = space(table, x)
     update_axes(table, w)
-    t = tail(w, LATEST)
+    t = w.latest
     across = (t[3], t[4], t[5])
     update_frame(table, x, w)
     update_motion(table, x, rate, c, w)
-    v = tail(w, TOP)
-    a = tail(w, LATEST)
+    v = PairMotion(w.ranks)
+    a = w.latest
     for i in range(3):
-        a[i] = v[SPARE + 3 + i] - v[SPARE + i]
-        a[3 + i] = w[ROWS_B + i] - w[FRAME + 9 + i]
-    add_centripetal(w, v, 2.0, 0, tail(w, ROWS_A), a)
+        a[i] = v.bent_b[i] - v.bent_a[i]
+        a[3 + i] = w.rows_b[i] - w.p_AB[i]
+    add_centripetal(w, v, 2.0, 0, w.rows_a, a)
     add_centripetal(w, v, 2.0, 1, tail(a, 3), a)
-    g[0] = dot(tail(w, UNIT), a)
+    g[0] = dot(w.unit, a)
     g[1] = across[0] * a[0] + across[1] * a[1] + across[2] * a[2]
     g[5] = 0.0
-    m = tail(w, MOVING)
-    u = tail(w, LATEST)
-    spare = tail(w, LATEST + 3)
+    u = w.latest
+    spare = tail(w.latest, 3)
     for i in range(3):
         spare[i] = rate[7 + i] - rate[i]
-    apply_back(tail(w, FRAME + 12), spare, u)
-    cross(v, tail(w, ROWS_B), spare)  # ω_a × p
+    apply_back(w.R_WA, spare, u)
+    cross(v.omega_a, w.rows_b, spare)  # ω_a × p
     for i in range(3):
         u[i] -= spare[i]
         spare[i] += 2.0 * u[i]
-    cross(v, spare, spare)  # −p̈
-    speed = w[STEP] * w[STEP + 4]
-    T = tail(w, ROWS_A + 3)
-    second = tail(w, ROWS_A + 6)
+    cross(v.omega_a, spare, spare)  # −p̈
+    speed = w.step[0] * w.per_length[0]
+    T = tail(w.rows_a, 3)
+    second = tail(w.rows_a, 6)
     gain = (2.0 * speed * dot(u, second) - dot(spare, T) - 3.0 * speed * speed * dot(T, second)) / stretch(w)
-    omega = tail(w, LATEST + 6)
-    bent = tail(w, LATEST + 9)
+    omega = tail(w.latest, 6)
+    bent = tail(w.latest, 9)
     for i in range(3):
-        omega[i] = v[OMEGA_B + i] - v[i]
-    cross(tail(v, OMEGA_B), v, bent)  # Ω̇ = −ω_a × ω_b
-    q = tail(m, RELATIVE)
-    e = tail(m, SPARE_MOVING)
-    e[0] = m[FIRST]
+        omega[i] = v.omega_b[i] - v.omega_a[i]
+    cross(v.omega_b, v.omega_a, bent)  # Ω̇ = −ω_a × ω_b
+    q = w.relative
+    e = w.first
+    e[0] = w.e[0]
     for i in range(1, 4):
-        e[i] = -m[FIRST + i]
+        e[i] = -w.e[i]
     rotate(e, omega, omega)
     rotate(e, bent, bent)
-    k = tail(m, TURNING)
+    k = w.turning
     cross(omega, k, u)  # −k × (EᵀΩ)
     for i in range(3):
-        bent[i] += speed * u[i] - speed * speed * m[BENDING + i] - gain * k[i]
+        bent[i] += speed * u[i] - speed * speed * w.bending[i] - gain * k[i]
         omega[i] -= speed * k[i]
     qv = tail(q, 1)
     cross(omega, qv, u)

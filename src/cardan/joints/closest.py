@@ -28,7 +28,7 @@ from cardan.geometry import Distance, Mesh
 from cardan.geometry import pose_derivatives as derivatives
 from cardan.geometry.shape import Shape
 from cardan.geometry.tree import Tree
-from cardan.joints import abi
+from cardan.joints import tables
 from cardan.joints.pairs import Contact, ContactStatus, is_planar
 from cardan.kernel import jit, memory
 from cardan.math import euler
@@ -91,8 +91,8 @@ class ClosestPair:
         """Address of its table, valid in this process."""
         if self._table is None:
             address, self._kept = jit.evaluator_in_python(self._evaluate)
-            self._table = np.array([address], dtype=np.int64)
-            self._address = float(memory.address_of(self._table))
+            self._table = tables.PairTable.new(solver=address)
+            self._address = float(memory.address_of(self._table.as_ints))
         return self._address
 
     def points(self, pose: FloatArray) -> FloatArray:
@@ -137,19 +137,19 @@ class ClosestPair:
     def _evaluate(self, op: int, unused: Any, c: Any, x: Any, rate: Any, out: Any, jacobian: Any, work: Any) -> int:
         """The evaluator: rows with their derivatives by both frames, or curvatures; not numbers where it fails."""
         pose_a, pose_b = (np.array([x[7 * k + i] for i in range(7)]) for k in (0, 1))
-        rolls = op in (abi.ROLL, abi.ROLL_RATES)
+        rolls = op in (tables.ROLL, tables.ROLL_RATES)
         count = self.slips + self.spinless if rolls else 1
         rows = None
         try:
             with self._lock:
-                if op in (abi.RATES, abi.ROLL_RATES):
+                if op in (tables.RATES, tables.ROLL_RATES):
                     bend = self._roll_bend if rolls else self._bend
                     values = bend(pose_a, pose_b, np.array([rate[i] for i in range(14)]))
                 else:
                     values, rows = (self._roll_rows if rolls else self._row)(pose_a, pose_b)
         except Exception:  # no exception passes a kernel; `read` raises it again
             values = np.full(count, np.nan)
-            rows = None if op in (abi.RATES, abi.ROLL_RATES) else np.full((count, 14), np.nan)
+            rows = None if op in (tables.RATES, tables.ROLL_RATES) else np.full((count, 14), np.nan)
         for i in range(count):
             out[i] = values[i]
         if rows is not None:

@@ -20,7 +20,7 @@ from cardan.errors import ModelError
 from cardan.geometry.analytic import Analytic
 from cardan.geometry.analytic import Point as PointShape
 from cardan.geometry.shape import Shape, Trimmed
-from cardan.joints import abi
+from cardan.joints import tables
 from cardan.joints.closest import ClosestPair, closest_pair
 from cardan.joints.pairs import Contact, ContactStatus, Pair, check_regular, endless, is_planar
 from cardan.joints.paths import Follow
@@ -111,16 +111,14 @@ def relations(
     return touching, Relation(rolling, features, (0.0,), pair=pair)
 
 
-def coordinates_of(
-    name: str, pair: Pair | ClosestPair, frames: tuple[Frame, Frame], owner: Any
-) -> tuple[CountedAngle, ...]:
+def coordinates_of(name: str, pair: Pair | ClosestPair, frames: tuple[Frame, Frame]) -> tuple[CountedAngle, ...]:
     """The contact coordinates, which are carried like counted angles."""
     if isinstance(pair, ClosestPair):
         return ()
     zero = (0.0, 0.0, 0.0)
     words = [f"{name}.{'ab'[k]}{i}" for k, shape in enumerate(pair.shapes) for i in range(shape.width)]
     a, b = frames[0].body, frames[1].body
-    return tuple(CountedAngle(word, owner._next_serial(), a, zero, zero, b, zero) for word in words)
+    return tuple(CountedAngle(word, a._model.next_serial(), a, zero, zero, b, zero) for word in words)
 
 
 def pair_of(what: str, faces: tuple[Attachment, Attachment], side: str, mode: str, start: Any = None) -> Pair:
@@ -149,7 +147,7 @@ def pair_of(what: str, faces: tuple[Attachment, Attachment], side: str, mode: st
         )
     if side == "inside":
         _check_fits(what, a, b)
-    if endless(b) != abi.BOUNDED:
+    if endless(b) != tables.BOUNDED:
         raise ModelError(f"{what} was given {names}, which have no end; give one of them a size")
     if mode != "slide" and b.freedoms == 0:
         raise ModelError(f"{what} was given {names} with mode={mode!r}; a point does not roll: use mode='slide'")
@@ -218,7 +216,7 @@ def _start(what: str, start: Any, shapes: Sequence[Shape]) -> list[tuple[float, 
 
 
 def _rank(shape: Shape) -> tuple[int, int]:
-    return shape.freedoms, int(endless(shape) != abi.BOUNDED)
+    return shape.freedoms, int(endless(shape) != tables.BOUNDED)
 
 
 def _told(shape: Shape) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -9,10 +10,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.geometry import abi as shape_abi
 from cardan.geometry.shape import Shape, Trimmed
-from cardan.joints import abi
+from cardan.geometry.tables import Limit
+from cardan.joints import tables
 from cardan.joints.paths import Path
+from cardan.joints.tables import PARAMETERS, PairNumbers, PairShape, PairTable, PairWork, Sample
 from cardan.lazy import LazyModule
 from cardan.system.state import FloatArray
 
@@ -24,7 +26,7 @@ CROSSED = 1e-9  # of the curvatures: shapes whose difference of curvature is neg
 POLE, NEAR_POLE = 1e-9, 1e-4  # |S_u × S_v| of the larger |S_u|², |S_v|²: at a pole, and near to it
 JOINED, SAME_END = 9, 1e-9  # points at which ends of a parameter are compared; of the size, or rad: the same
 NEARLY = 0.05  # relative curvature, times the size, of shapes that nearly cross
-_KINDS = {"plane": abi.ALONG_XY, "line": abi.ALONG_X, "cylinder": abi.ALONG_Z}
+_KINDS = {"plane": tables.ALONG_XY, "line": tables.ALONG_X, "cylinder": tables.ALONG_Z}
 Parameters = tuple[tuple[float, ...], tuple[float, ...]]
 
 
@@ -45,16 +47,16 @@ class ContactStatus(StrEnum):
 
 
 BY_NUMBER: Final = {  # in kernels
-    abi.REGULAR: ContactStatus.REGULAR,
-    abi.FAR: ContactStatus.FAR,
-    abi.DEGENERATE: ContactStatus.CONFORMAL,
-    abi.EDGE: ContactStatus.EDGE,
-    abi.OTHER_SIDE: ContactStatus.OTHER_SIDE,
-    abi.TRIMMED: ContactStatus.TRIMMED,
-    abi.CROSSING: ContactStatus.CROSSING,
-    abi.JUMPED: ContactStatus.JUMPED,
-    abi.LOST: ContactStatus.LOST,
-    abi.AIMED: ContactStatus.FAR,
+    tables.REGULAR: ContactStatus.REGULAR,
+    tables.FAR: ContactStatus.FAR,
+    tables.DEGENERATE: ContactStatus.CONFORMAL,
+    tables.EDGE: ContactStatus.EDGE,
+    tables.OTHER_SIDE: ContactStatus.OTHER_SIDE,
+    tables.TRIMMED: ContactStatus.TRIMMED,
+    tables.CROSSING: ContactStatus.CROSSING,
+    tables.JUMPED: ContactStatus.JUMPED,
+    tables.LOST: ContactStatus.LOST,
+    tables.AIMED: ContactStatus.FAR,
 }
 REASONS: Final = {
     ContactStatus.REGULAR: "",
@@ -97,6 +99,7 @@ class Contact(NamedTuple):
         return REASONS[self.status]
 
 
+@dataclass(eq=False, repr=False)
 class Pair:
     """Two shapes and how they touch, as a table for kernels.  Immutable; compares by value.
 
@@ -107,26 +110,23 @@ class Pair:
     number.  path: who asks, how a frame follows the curve, and up (:class:`cardan.joints.paths.Path`).
     """
 
-    def __init__(
-        self,
-        a: Shape,
-        b: Shape,
-        side: float = 1.0,
-        across: bool = False,
-        spinless: bool = False,
-        exchanged: bool = False,
-        crossed: bool = False,
-        start: Parameters | None = None,
-        trims: tuple[Trimmed | None, Trimmed | None] = (None, None),
-        path: tuple[Any, ...] | None = None,
-        continuous: bool = False,
-    ) -> None:
-        self.shapes = a, b
-        self.side, self.across, self.spinless, self.exchanged = side, across, spinless, exchanged
-        self.crossed, self.start, self.trims, self.path, self.continuous = crossed, start, trims, path, continuous
+    a: Shape
+    b: Shape
+    side: float = 1.0
+    across: bool = False
+    spinless: bool = False
+    exchanged: bool = False
+    crossed: bool = False
+    start: Parameters | None = None
+    trims: tuple[Trimmed | None, Trimmed | None] = (None, None)
+    path: tuple[Any, ...] | None = None
+    continuous: bool = False
+
+    def __post_init__(self) -> None:
+        self.shapes = self.a, self.b
         self._table: Any = None
         self._followed: Pair | None = None
-        self.work = abi.WORK + max(int(shape.ints[shape_abi.WORK]) for shape in self.shapes)
+        self.work = PairWork.size + max(shape.work for shape in self.shapes)
 
     @cached_property
     def closed(self) -> tuple[Shape, Shape]:
@@ -151,16 +151,24 @@ class Pair:
         if self._table is None:
             starts = self.start or (None, None)
             samples = [samples_of(*one) for one in zip(self.shapes, self.trims, starts, strict=True)]
-            self._numbers: FloatArray = np.array([self.side, self.size or 1.0, self.continuous])
-            self._samples = samples
-            form = abi.ON_CURVE if self.across else abi.CROSSED if self.crossed else abi.TANGENT
-            table = [_solver.SOLVE_PAIR, address_of(self._numbers), form, int(self.spinless), endless(self.shapes[0])]
-            for shape, sample, trim in zip(self.closed, samples, self.trims, strict=True):
-                table += [*shape.table.tolist(), shape.freedoms, shape.width, address_of(sample), len(sample)]
-                table.append(0 if trim is None else address_of(trim._packed))
-            table.append(0 if self.moving is None else address_of(self.moving.table))
-            self._table = np.array(table, dtype=np.int64)
-            self._address = float(address_of(self._table))
+            table = PairTable.new(
+                solver=_solver.SOLVE_PAIR,
+                numbers=PairNumbers.new(side=self.side, extent=self.size or 1.0, continuous=self.continuous),
+                form=tables.ON_CURVE if self.across else tables.CROSSED if self.crossed else tables.TANGENT,
+                spinless=self.spinless,
+                endless=endless(self.shapes[0]),
+                path=None if self.moving is None else self.moving.table,
+            )
+            self._kept: list[Any] = [samples, self.closed]
+            for k, (shape, sample, trim) in enumerate(zip(self.closed, samples, self.trims, strict=True)):
+                record = PairShape(table.shapes, k, {})
+                record.evaluate, record.ints, record.floats = shape.address, shape.ints, shape.floats
+                record.freedoms, record.width = shape.freedoms, shape.width
+                record.samples, record.count = sample.ravel(), len(sample)
+                record.loops, record.is_trimmed = (None, 0) if trim is None else (trim._packed, 1)
+                self._kept.append(record)
+            self._table = table
+            self._address = float(address_of(table.as_ints))
         return self._address
 
     @property
@@ -169,20 +177,20 @@ class Pair:
         found = [samples_of(shape, trim) for shape, trim in zip(self.shapes, self.trims, strict=True)]
         return min((float(np.ptp(s[:, 3:6], axis=0).max()) for s in found if len(s) > 1), default=0.0)
 
-    def _solved(self, poses: FloatArray, near: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _solved(self, poses: FloatArray, near: FloatArray) -> tuple[FloatArray, Any]:
         """Coordinates near some for two frames in world, shape (2, 7), and the workspace of kernels."""
         width = self.shapes[0].width + self.shapes[1].width
-        x = np.zeros(abi.PARAMETERS + width + self.work)
-        x[: abi.PARAMETERS], x[abi.PARAMETERS :][: near.size] = poses.ravel(), near
+        x = np.zeros(PARAMETERS + width + self.work)
+        x[:PARAMETERS], x[PARAMETERS:][: near.size] = poses.ravel(), near
         c = np.array([self.address])
-        for op in (abi.SOLVE, abi.JUDGE):
-            _blocks.call_at(_solver.SOLVE_PAIR, op, self._table, c, x, x, x, x, x)
-        return x[abi.PARAMETERS :], x[abi.PARAMETERS + width :]
+        for op in (tables.SOLVE, tables.JUDGE):
+            _blocks.call_at(_solver.SOLVE_PAIR, op, self._table.as_ints, c, x, x, x, x, x)
+        return x[PARAMETERS:], PairWork(x[PARAMETERS + width :])
 
     def nearly(self, poses: FloatArray, near: FloatArray) -> ContactStatus:
         """What a regular contact is near to: a pole, or shapes that cross."""
         _, w = self._solved(poses, near)
-        if w[abi.LEAST] < NEARLY:
+        if w.least < NEARLY:
             return ContactStatus.CROSSING
         return ContactStatus.POLE if self._is_at_pole(w, NEAR_POLE) else ContactStatus.REGULAR
 
@@ -194,29 +202,29 @@ class Pair:
         if self.across or self.crossed:
             return False
         _, w = self._solved(poses, near)
-        is_flat = endless(self.shapes[0]) in (abi.ALONG_XY, abi.ALONG_X)  # with one tangent plane
-        if not is_flat and BY_NUMBER[float(w[abi.STATUS])] not in (ContactStatus.REGULAR, ContactStatus.CROSSING):
+        is_flat = endless(self.shapes[0]) in (tables.ALONG_XY, tables.ALONG_X)  # with one tangent plane
+        if not is_flat and BY_NUMBER[float(w.status)] not in (ContactStatus.REGULAR, ContactStatus.CROSSING):
             return False
-        R, d, n = w[abi.FRAME :][:9].reshape(3, 3), w[abi.FRAME + 9 :][:3], w[abi.UNIT :][:3]
+        R_AB, p_AB, n = w.R_AB.reshape(3, 3), w.p_AB, w.unit
         points = [samples_of(*both)[:, 3:6] for both in zip(self.shapes, self.trims, strict=True)]
-        depths = (w[abi.ROWS_A :][:3] - d - points[1] @ R.T) @ n  # of b behind a
-        if self.side < 0.0 or endless(self.shapes[0]) != abi.BOUNDED:  # an outer shape is around the inner one
+        depths = (w.rows_a[:3] - p_AB - points[1] @ R_AB.T) @ n  # of b behind a
+        if self.side < 0.0 or endless(self.shapes[0]) != tables.BOUNDED:  # an outer shape is around the inner one
             return bool(depths.min() > 0.0)
-        return bool(depths.min() > 0.0 or ((points[0] - w[abi.ROWS_B :][:3]) @ n).min() > 0.0)
+        return bool(depths.min() > 0.0 or ((points[0] - w.rows_b[:3]) @ n).min() > 0.0)
 
     def read(self, poses: FloatArray, near: FloatArray) -> Contact:
         """The contact for two frames in world, shape (2, 7), with the coordinates near some."""
         widths = self.shapes[0].width, self.shapes[1].width
         found, w = self._solved(poses, near)
-        A = w[abi.FRAME + 12 :][:9].reshape(3, 3)
-        point = poses[0, :3] + A @ w[abi.ROWS_B :][:3]
+        R_WA = w.R_WA.reshape(3, 3)
+        point = poses[0, :3] + R_WA @ w.rows_b[:3]
         parameters = found[: widths[0]].copy(), found[widths[0] :][: widths[1]].copy()
         if self.across:
-            gap, normal = float(np.linalg.norm(w[abi.ROWS_B :][:3] - w[abi.ROWS_A :][:3])), np.zeros(3)
+            gap, normal = float(np.linalg.norm(w.rows_b[:3] - w.rows_a[:3])), np.zeros(3)
         else:
-            gap, normal = float(w[abi.GAP]), A @ w[abi.UNIT :][:3]
-        status = BY_NUMBER[float(w[abi.STATUS])]
-        if status is ContactStatus.REGULAR and w[abi.LEAST] < -CROSSED * w[abi.MOST]:
+            gap, normal = float(w.gap), R_WA @ w.unit
+        status = BY_NUMBER[float(w.status)]
+        if status is ContactStatus.REGULAR and w.least < -CROSSED * w.most:
             status = ContactStatus.CROSSING
         if status in (ContactStatus.EDGE, ContactStatus.CONFORMAL) and self._is_at_pole(w, POLE):
             status = ContactStatus.POLE
@@ -224,10 +232,10 @@ class Pair:
             return Contact(point, -normal, gap, parameters[::-1], status)
         return Contact(point, normal, gap, parameters, status)
 
-    def _is_at_pole(self, w: FloatArray, bound: float) -> bool:
+    def _is_at_pole(self, w: Any, bound: float) -> bool:
         """Whether a surface has no normal at the coordinates."""
-        for shape, at in zip(self.shapes, (abi.ROWS_A, abi.ROWS_B), strict=True):
-            u, v = w[at + 3 :][:3], w[at + 6 :][:3]
+        for shape, rows in zip(self.shapes, (w.rows_a, w.rows_b), strict=True):
+            u, v = rows[3:6], rows[6:9]
             if shape.freedoms == 2 and not np.linalg.norm(np.cross(u, v)) > bound * max(u @ u, v @ v):
                 return True
         return False
@@ -260,7 +268,7 @@ class Pair:
     def followed(self) -> Pair:
         """The same for motions."""
         if self._followed is None:
-            self._followed = Pair(*(*self._arguments()[:-1], True))
+            self._followed = replace(self, continuous=True)
         return self._followed
 
     def __deepcopy__(self, memo: Any) -> Pair:
@@ -270,7 +278,7 @@ class Pair:
 def endless(shape: Shape) -> int:
     """Along which axes of its frame a shape has no end."""
     is_endless = shape.width == shape.freedoms and not np.isfinite(shape.bounds).all()
-    return _KINDS[getattr(shape, "name", "")] if is_endless and shape.freedoms else abi.BOUNDED
+    return _KINDS[getattr(shape, "name", "")] if is_endless and shape.freedoms else tables.BOUNDED
 
 
 def samples_of(shape: Shape, trim: Trimmed | None = None, start: tuple[float, ...] | None = None) -> FloatArray:
@@ -279,17 +287,17 @@ def samples_of(shape: Shape, trim: Trimmed | None = None, start: tuple[float, ..
         q = np.array([start], dtype=float)
     elif shape.freedoms == 0:
         q = np.zeros((1, 0))
-    elif endless(shape) == abi.BOUNDED:
+    elif endless(shape) == tables.BOUNDED:
         q = shape.sample(SAMPLES_2 if shape.freedoms == 2 else SAMPLES_1)
         if trim is not None:
             inside = [trim.contains(u, v) for u, v in q.tolist()]
             q = q[inside] if any(inside) else q
-    elif endless(shape) == abi.ALONG_Z:
+    elif endless(shape) == tables.ALONG_Z:
         angles = np.linspace(0.0, 2.0 * np.pi, SAMPLES_1, endpoint=False)
         q = np.stack([angles, np.zeros(SAMPLES_1)], axis=1)
     else:
         q = np.zeros((1, shape.freedoms))
-    found = np.zeros((len(q), abi.SAMPLE))
+    found = np.zeros((len(q), Sample.size))
     found[:, : q.shape[1]] = q
     rows = shape._evaluate(q, 1 if shape.freedoms else 0)
     found[:, 3:6] = rows[:, 0]
@@ -301,7 +309,7 @@ def samples_of(shape: Shape, trim: Trimmed | None = None, start: tuple[float, ..
         normals = np.zeros((len(q), 3))
     size = np.linalg.norm(normals, axis=1, keepdims=True)
     found[:, 6:9] = np.divide(normals, size, out=np.zeros_like(normals), where=size > 0.0)
-    found[:, abi.LEAST_BENT :] = _curvatures(shape, q, found[:, 6:9])
+    found[:, Sample.least_bent.first :] = _curvatures(shape, q, found[:, 6:9])
     return found[size[:, 0] > 0.0] if shape.freedoms == 2 and (size > 0.0).any() else found
 
 
@@ -309,7 +317,7 @@ def _curvatures(shape: Shape, q: FloatArray, normals: FloatArray) -> FloatArray:
     """Least and largest curvature at some parameters, shape (n, 2), positive where the shape bends away from its
     normal; infinite at its edges, and where it has no normal."""
     bent = np.zeros((len(q), 2))
-    if shape.freedoms == 0 or (endless(shape) != abi.BOUNDED and shape.freedoms == 1):
+    if shape.freedoms == 0 or (endless(shape) != tables.BOUNDED and shape.freedoms == 1):
         return bent
     rows = shape._evaluate(q, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -338,7 +346,7 @@ def _curvatures(shape: Shape, q: FloatArray, normals: FloatArray) -> FloatArray:
 
 def is_planar(shape: Shape) -> bool:
     """Whether a curve is in the xy plane of its frame."""
-    if shape.dimension == 2 or endless(shape) != abi.BOUNDED:
+    if shape.dimension == 2 or endless(shape) != tables.BOUNDED:
         return True
     rows = shape._evaluate(shape.sample(SAMPLES_1), 1)
     return not rows[..., 2].any()
@@ -351,7 +359,7 @@ def closed(shape: Shape) -> Shape:
     floats = shape.floats.copy()
     for i, ((low, high), period) in enumerate(zip(shape.bounds, shape.periods, strict=True)):
         if not period and _joins(shape, i):
-            floats[3 * i + shape_abi.PERIOD_U] = high - low
+            Limit(floats, i).period = high - low
     return shape if np.array_equal(floats, shape.floats) else shape.with_table(floats)
 
 
@@ -373,7 +381,7 @@ def _joins(shape: Shape, i: int) -> bool:
 
 def check_regular(what: str, shape: Shape) -> None:
     """ModelError if a curve or surface has no tangents anywhere: it is a point, or a line."""
-    if shape.freedoms == 0 or endless(shape) != abi.BOUNDED:
+    if shape.freedoms == 0 or endless(shape) != tables.BOUNDED:
         return
     q = shape.sample(SAMPLES_2 if shape.freedoms == 2 else SAMPLES_1)
     rows = shape._evaluate(q, 1)

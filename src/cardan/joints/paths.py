@@ -18,7 +18,7 @@ from numpy.polynomial import chebyshev
 
 from cardan.errors import ModelError
 from cardan.geometry.shape import Shape
-from cardan.joints import abi
+from cardan.joints.tables import DEGREE, MovingFrame
 from cardan.math import euler
 from cardan.system.state import FloatArray
 
@@ -33,11 +33,11 @@ NEXT = 1e-12  # of the range of the parameter: how far from a knot both sides ar
 CORNER = 1e-9  # rad: a larger change of the tangent at a knot is a corner
 WIDE = 0.5  # the least cosine between tangents of one span
 
-_NODES = np.cos(np.pi * (np.arange(abi.DEGREE + 1) + 0.5) / (abi.DEGREE + 1))[::-1]
-_CHECKS = np.linspace(-1.0, 1.0, 2 * abi.DEGREE + 3)
-_FIT = np.linalg.inv(chebyshev.chebvander(_NODES, abi.DEGREE))
-_POWERS = np.array([np.pad(chebyshev.cheb2poly(row), (0, abi.DEGREE - k)) for k, row in
-                    ((k, np.eye(abi.DEGREE + 1)[k, : k + 1]) for k in range(abi.DEGREE + 1))])  # fmt: skip
+_NODES = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))[::-1]
+_CHECKS = np.linspace(-1.0, 1.0, 2 * DEGREE + 3)
+_FIT = np.linalg.inv(chebyshev.chebvander(_NODES, DEGREE))
+_POWERS = np.array([np.pad(chebyshev.cheb2poly(row), (0, DEGREE - k)) for k, row in
+                    ((k, np.eye(DEGREE + 1)[k, : k + 1]) for k in range(DEGREE + 1))])  # fmt: skip
 
 
 class Path:
@@ -87,9 +87,8 @@ class Path:
         if period:
             turned = euler.matrix(first).T @ euler.matrix(last)
             twist = float(np.arctan2(turned[2, 1], turned[1, 1]))
-        front = np.zeros(abi.BREAKS)
-        front[[abi.SPANS, abi.PERIOD, abi.TWIST]] = len(rows), period, twist
-        self.table = np.concatenate([front, breaks, np.array(rows).ravel()])
+        numbers = np.concatenate([breaks, np.array(rows).ravel()])
+        self.table = MovingFrame.new(open=numbers.size, spans=len(rows), period=period, twist=twist, breaks=numbers)
 
     @property
     def _is_frenet(self) -> bool:
@@ -189,8 +188,8 @@ class Path:
             found = self._transported(s, z, 0.5 * (b - a), last)
         if found is None:
             return None
-        coefficients = _FIT @ found[: abi.DEGREE + 1]
-        if np.abs(chebyshev.chebval(_CHECKS, coefficients).T - found[abi.DEGREE + 1 :]).max() > ACCURACY:
+        coefficients = _FIT @ found[: DEGREE + 1]
+        if np.abs(chebyshev.chebval(_CHECKS, coefficients).T - found[DEGREE + 1 :]).max() > ACCURACY:
             return None
         return (_POWERS.T @ coefficients)[::-1], found[-1]
 
@@ -211,8 +210,8 @@ class Path:
             )
             / square
         )
-        fit = _FIT @ spin[: abi.DEGREE + 1]
-        if np.abs(chebyshev.chebval(_CHECKS, fit) - spin[abi.DEGREE + 1 :]).max() * half > ACCURACY:
+        fit = _FIT @ spin[: DEGREE + 1]
+        if np.abs(chebyshev.chebval(_CHECKS, fit) - spin[DEGREE + 1 :]).max() * half > ACCURACY:
             return None
         back = -half * chebyshev.chebval(z, chebyshev.chebint(fit, lbnd=-1.0))
         e /= np.sqrt(square)[:, None]

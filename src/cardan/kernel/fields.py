@@ -30,6 +30,7 @@ from cardan.kernel.table import TableMeta, WorkspaceMeta
 _WORD = ir.IntType(64)
 _WORDS = _WORD.as_pointer()
 _FLOATS = ir.DoubleType().as_pointer()
+_WORDS_OF_RECORDS = ("as_ints", "as_floats")
 
 
 class _Record(types.Type):  # type: ignore[misc]  # numba is untyped
@@ -138,6 +139,8 @@ class _RecordFields(AttributeTemplate):  # type: ignore[misc]
     key = _Record
 
     def generic_resolve(self, kind: Any, name: str) -> Any:
+        if name in _WORDS_OF_RECORDS:
+            return types.CPointer(types.int64 if name == "as_ints" else types.float64)
         field = kind.table._fields.get(name)
         return None if field is None else _type_of(field)
 
@@ -147,7 +150,8 @@ class _PieceNames(AttributeTemplate):  # type: ignore[misc]
     key = _Pieces
 
     def generic_resolve(self, kind: Any, name: str) -> Any:
-        return types.CPointer(types.float64) if name in kind.workspace.pieces else None
+        is_known = name == "memory" or name in kind.workspace.pieces
+        return types.CPointer(types.float64) if is_known else None
 
 
 def _place(builder: Any, record: Any, field: Any) -> Any:
@@ -157,6 +161,8 @@ def _place(builder: Any, record: Any, field: Any) -> Any:
 
 @lower_getattr_generic(_Record)
 def _read(context: Any, builder: Any, kind: Any, record: Any, name: str) -> Any:
+    if name in _WORDS_OF_RECORDS:
+        return record if name == "as_ints" else builder.bitcast(record, _FLOATS)
     field = kind.table._fields[name]
     place = _place(builder, record, field)
     if field.kind.count is not None:
@@ -164,6 +170,8 @@ def _read(context: Any, builder: Any, kind: Any, record: Any, name: str) -> Any:
     value = builder.load(place)
     if field.kind.refers is None or field.kind.refers == "function":
         return value
+    if field.kind.within:
+        return builder.bitcast(builder.gep(record, [value]), context.get_value_type(_type_of(field)))
     return builder.inttoptr(value, context.get_value_type(_type_of(field)))
 
 
@@ -179,6 +187,8 @@ def _write(context: Any, builder: Any, sig: Any, arguments: Any, name: str) -> N
 @lower_getattr_generic(_Pieces)
 def _read_piece(context: Any, builder: Any, kind: Any, pieces: Any, name: str) -> Any:
     seen = cgutils.create_struct_proxy(kind)(context, builder, value=pieces)
+    if name == "memory":
+        return seen.memory
     number = ir.Constant(_WORD, kind.workspace.pieces[name])
     return builder.gep(seen.memory, [builder.load(builder.gep(seen.offsets, [number]))])
 
@@ -192,9 +202,7 @@ if JIT_DISABLED:
     def after(record, count):
         """The record of the same table that follows ``count`` numbers of the open field of this one."""
         table = type(record)
-        made = object.__new__(table)
-        made._see(record.as_ints[table.size + count :], None)  # behind the last record there is none to be checked
-        return made
+        return table._unchecked(record.as_ints[table.size + count :])
 
 else:
 

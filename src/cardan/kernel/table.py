@@ -9,6 +9,7 @@ A table is a record of 8-byte fields::
         job: Ref[Job]  # a table at an address
         weights: Ref[Float]  # an array at an address
         solver: Address  # of a function
+        links: Within[Int]  # numbers at an offset from the beginning of this record, in words
 
 From the declaration come the offsets, the NumPy dtype (``Hand.dtype``), memory (``Hand.new()``, ``Hand.new(8)``), the
 lifetime of the arrays that a table refers to, and its description in the documents (:func:`describe`).  In a kernel,
@@ -17,8 +18,8 @@ lifetime of the arrays that a table refers to, and its description in the docume
 A field that is not declared is an error when the kernel is compiled, and an AttributeError without the JIT.
 
 A field of open size, ``blocks: Int[...]``, is the last one: as many numbers follow as the record says elsewhere.
-``after(record, count)`` is the record behind these.  ``local(Hand)`` is a record of zeros on the stack of a kernel, for
-the state of a loop.
+``records: Hand[...]`` is the first of several records that follow.  ``after(record, count)`` is the record behind
+these.  ``local(Hand)`` is a record of zeros on the stack of a kernel, for the state of a loop.
 
 A workspace names the pieces of one array of floats::
 
@@ -28,6 +29,7 @@ A workspace names the pieces of one array of floats::
 
 ``Work.plan(residual=n, step=m)`` gives the offsets of the pieces and of their end; in a kernel,
 ``work = Work(offsets, memory)`` makes ``work.residual`` a pointer.  Without the JIT a piece has exactly its size.
+``work.memory`` is the whole array, to be passed to another kernel.
 """
 
 from __future__ import annotations
@@ -50,12 +52,14 @@ class Kind:
     """What a field holds: ``code`` is a type of NumPy, ``count`` is None for one number and 0 for an open size.
 
     ``refers``: "i8", "f8" or a table, of an array at an address; "function" for the address of a function.
+    ``within``: the number is not an address, but an offset from the record.
     """
 
     name: str
     code: str
     count: int | None = None
     refers: Any = None
+    within: bool = False
 
     def __getitem__(self, count: Any) -> Kind:
         if self.count is not None or self.refers is not None:
@@ -75,57 +79,82 @@ Int: Any = Kind("Int", "i8")
 Address: Any = Kind("Address", "i8", refers="function")
 
 
-class _Ref:
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    name: str
+    within: bool
+
     def __getitem__(self, target: Any) -> Kind:
         if isinstance(target, Kind) and target.count is None and target.refers is None:
-            return Kind(f"Ref[{target.name}]", "i8", refers=target.code)
+            return Kind(f"{self.name}[{target.name}]", "i8", None, target.code, self.within)
         if isinstance(target, TableMeta):
-            return Kind(f"Ref[{target.__name__}]", "i8", refers=target)
-        raise TypeError(f"Ref[{target!r}]: it must refer to Int, Float or a table")
+            return Kind(f"{self.name}[{target.__name__}]", "i8", None, target, self.within)
+        raise TypeError(f"{self.name}[{target!r}]: it must refer to Int, Float or a table")
 
 
-Ref: Any = _Ref()
+Ref: Any = _Reference("Ref", within=False)
+Within: Any = _Reference("Within", within=True)
 
 
-class Field:
+class Field(property):
     """One field: an attribute of the records of a table."""
 
-    __slots__ = ("first", "kind", "name")
-
     def __init__(self, name: str, kind: Kind, first: int) -> None:
+        super().__init__(*_accessors(name, kind, first))
         self.name = name
         self.kind = kind
         self.first = first
 
-    def __get__(self, record: Any, owner: Any = None) -> Any:
-        if record is None:
-            return self
-        kind, first = self.kind, self.first
-        if kind.refers is None:
-            numbers = record._ints if kind.code == "i8" else record._floats
-            if kind.count is None:
-                return numbers[first]
-            return numbers[first : first + kind.count] if kind.count else numbers[first:]
-        if kind.refers == "function":
-            return int(record._ints[first])
-        kept = record._kept.get(self.name) if record._kept is not None else None
-        array = kept[0] if isinstance(kept, tuple) else kept
+
+def _accessors(name: str, kind: Kind, first: int) -> tuple[Any, Any]:
+    """Functions that read and write a field in Python, where speed matters: one for each kind."""
+    last = None if not kind.count else first + kind.count
+    refers = kind.refers
+
+    def read_table(record: Any) -> Any:
+        return refers._unchecked(record._ints[first:])
+
+    def read_within(record: Any) -> Any:
+        numbers = (record._floats if refers == "f8" else record._ints)[record._ints[first] :]
+        return refers._unchecked(numbers) if isinstance(refers, TableMeta) else numbers
+
+    def read_reference(record: Any) -> Any:
+        kept = record._kept.get(name) if record._kept is not None else None
+        array, inner = kept if isinstance(kept, tuple) else (kept, None)
         if array is None:  # a kernel that runs without the JIT: the address is a key
             from cardan.kernel.memory import integers_at
 
             array = integers_at(int(record._ints[first]))
-        return kind.refers(array) if isinstance(kind.refers, TableMeta) else array
+        return refers._unchecked(array, inner) if isinstance(refers, TableMeta) else array
 
-    def __set__(self, record: Any, value: Any) -> None:
-        kind, first = self.kind, self.first
-        if kind.refers is not None and kind.refers != "function":
-            record._refer(self, value)
-            return
-        numbers = record._ints if kind.code == "i8" else record._floats
-        if kind.count is None:
-            numbers[first] = value
-        else:
-            numbers[first : first + kind.count] = value
+    def write_int(record: Any, value: Any) -> None:
+        record._ints[first] = value
+
+    def write_float(record: Any, value: Any) -> None:
+        record._floats[first] = value
+
+    def write_ints(record: Any, value: Any) -> None:
+        record._ints[first:last] = value
+
+    def write_floats(record: Any, value: Any) -> None:
+        record._floats[first:last] = value
+
+    def refer(record: Any, value: Any) -> None:
+        record._refer(name, first, refers, value)
+
+    if refers == "function":
+        return lambda record: int(record._ints[first]), write_int
+    if kind.count == 0 and refers is not None:
+        return read_table, None
+    if refers is not None:
+        return (read_within, write_int) if kind.within else (read_reference, refer)
+    if kind.count is None:
+        if kind.code == "i8":
+            return lambda record: record._ints[first], write_int
+        return lambda record: record._floats[first], write_float
+    if kind.code == "i8":
+        return lambda record: record._ints[first:last], write_ints
+    return lambda record: record._floats[first:last], write_floats
 
 
 class TableMeta(type):
@@ -163,6 +192,18 @@ class TableMeta(type):
             setattr(made, name, value)
         return made
 
+    def __getitem__(cls, count: Any) -> Kind:
+        """The kind of a field of open size: records of this table that follow."""
+        if count is not ...:
+            raise TypeError(f"{cls.__name__}[{count!r}]: the number of records must be open, as in {cls.__name__}[...]")
+        return Kind(f"{cls.__name__}[…]", "i8", 0, cls)
+
+    def _unchecked(cls, numbers: Any, kept: dict[Any, Any] | None = None) -> Any:
+        """A record whose size is not checked: behind the last record there is none, and there may be no record."""
+        made: Any = object.__new__(cls)  # type: ignore[arg-type]
+        made._see(_words(numbers), kept)
+        return made
+
     # These are properties of the class alone: a record may have fields with the same names.
 
     @property
@@ -184,7 +225,8 @@ class TableMeta(type):
     @property
     def addresses(cls) -> dict[str, int]:
         """Fields that hold addresses, valid in one process only, and their offsets."""
-        return {name: field.first for name, field in cls.fields.items() if field.kind.refers is not None}
+        own = [field for field in cls.fields.values() if field.kind.count is None and not field.kind.within]
+        return {field.name: field.first for field in own if field.kind.refers is not None}
 
 
 class Table(metaclass=TableMeta):
@@ -199,6 +241,7 @@ class Table(metaclass=TableMeta):
             kept = memory._kept if kept is None else kept
             memory = memory._ints
         size = type(self)._size
+        memory = _words(memory)
         numbers = memory[size * k :] if k else memory
         if k < 0 or len(numbers) < size:
             raise IndexError(f"{type(self).__name__} {k} has {size} words; {len(numbers)} are there")
@@ -220,27 +263,31 @@ class Table(metaclass=TableMeta):
         """The words of the record and of what follows it, as floats: the same bytes."""
         return self._floats
 
-    def _refer(self, field: Field, value: Any) -> None:
+    def _refer(self, name: str, first: int, refers: Any, value: Any) -> None:
         """Write the address of an array or a table, and keep it alive as long as this record."""
-        what = f"{type(self).__name__}.{field.name}"
+        what = f"{type(self).__name__}.{name}"
         if self._kept is None:
             raise TypeError(f"{what} refers to memory, which only an owner keeps; make the record by new")
-        refers = field.kind.refers
         if isinstance(value, Table):
             array, kept = value._ints, (value._ints, value._kept)
         else:
             array = kept = value
         if array is None:
-            self._ints[field.first] = 0
-            self._kept.pop(field.name, None)
+            self._ints[first] = 0
+            self._kept.pop(name, None)
             return
         if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.flags.c_contiguous:
             raise TypeError(f"{what} was given {value!r:.60}; it must be a contiguous array")
         wanted = None if isinstance(refers, TableMeta) else refers
         if wanted is not None and array.dtype != np.dtype(wanted):
             raise TypeError(f"{what} was given {array.dtype}; it must be {wanted}")
-        self._kept[field.name] = kept
-        self._ints[field.first] = _address_of(array)
+        self._kept[name] = kept
+        self._ints[first] = _address_of(array)
+
+    def __reduce__(self) -> Any:
+        if self._kept:
+            raise TypeError(f"{type(self).__name__} refers to memory, which a copy or a pickle does not have")
+        return _copied, (type(self), self._ints.copy())
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in type(self)._fields:
@@ -249,6 +296,15 @@ class Table(metaclass=TableMeta):
 
     def __getattr__(self, name: str) -> Any:
         raise _no_such(type(self), name, type(self)._fields)
+
+
+def _copied(table: Any, words: Any) -> Any:
+    return table(words, kept={})
+
+
+def _words(memory: Any) -> Any:
+    """Records of a structured type as an array of words."""
+    return memory.view(np.int64) if memory.dtype.names else memory
 
 
 def _address_of(array: Any) -> int:
@@ -304,6 +360,11 @@ class Workspace(metaclass=WorkspaceMeta):
             raise TypeError(f"the plan of {cls.__name__} lacks sizes of {missing}, and does not know {unknown}")
         return np.cumsum([0, *(int(sizes[name]) for name in cls.pieces)], dtype=np.int64)
 
+    @property
+    def memory(self) -> Any:
+        """The whole array, to be passed to another kernel."""
+        return self._memory
+
     def __getattr__(self, name: str) -> Any:
         number = type(self).pieces.get(name)
         if number is None:
@@ -324,7 +385,7 @@ def describe(table: Any) -> str:
         for line in inspect.getsource(owner).splitlines():
             found = re.match(r"    (\w+): [^#]+(?:#\s*(.*))?$", line)
             if found:
-                comments[found[1]] = found[2] or ""
+                comments[found[1]] = (found[2] or "").replace("|", "\\|")
     if isinstance(table, TableMeta):
         rows = [(name, field.kind.name, str(field.first)) for name, field in table.fields.items()]
         head = "| field | type | offset | meaning |\n|---|---|---|---|"

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from cardan.view import desk, touches
 from cardan.view.clip import Clip
 from cardan.view.hand import Drag
 from cardan.view.mailbox import Inbox, Outbox
-from cardan.view.protocol import SCENE, Command, Frame, Refused, write
+from cardan.view.protocol import MOVING, SCENE, Command, Frame, Refused, write
 from cardan.view.scene import scene as make_scene
 from cardan.view.wiggle import wiggle
 
@@ -43,13 +43,31 @@ PROGRESS_SECONDS: Final = 0.1
 LIVE_HZ: Final = 60.0
 PULL_HZ: Final = 120.0  # steps towards a target that does not move; requests of a moving pointer come before
 LONGEST_PULL: Final = 3.0  # [s] for which a hand goes on towards a target that does not move
+COUNTED: Final = 1.0  # [rad] after which the turns of driven angles are counted; two parts make twice of it, below π
+TOLD_SECONDS: Final = 0.05  # between two messages on values while a driver is set
 LONGEST_SOLVE: Final = 20.0  # [s] of an assembly; the page waits
+SAVED: Final = 12  # digits of the poses of a saved model, of the extent and of 1; closed joints are closed to fewer
 
 Source = Callable[[], Mechanism | Draft]  # a draft: its joints are accepted or refused in the page
 
 
 class Stopped(Exception):
     """The user stopped a computation, or closed the tab."""
+
+
+class Hint(CardanError):
+    """Nothing was done, and nothing is wrong; the page says it for a short time."""
+
+
+class Moment(NamedTuple):
+    """What undo returns to; for CAD parts with the decisions on their joints."""
+
+    mechanism: Mechanism
+    draft: Draft | None
+    state: State
+    first: State
+    residual: float
+    is_closed: bool
 
 
 class Bench:
@@ -75,11 +93,14 @@ class Bench:
         self._is_holding = False
         self._is_live = False
         self._pins: set[int] = set()
-        self._undo: deque[State] = deque(maxlen=MOST_UNDO)
+        self._undo: deque[Moment] = deque(maxlen=MOST_UNDO)
         self._kept: dict[str, State] = {}
         self._clip: Clip | None = None
         self._clips = 0
         self._residual = math.nan
+        self._is_closed = False  # every joint, when it was assembled
+        self._turned: dict[str, float] = {}  # [rad] driven angles in a drag, with whole turns
+        self._counted_at: FloatArray | None = None  # quaternions when they were counted last
         self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
 
     # -- the network's side --------------------------------------------------------------------------------------------
@@ -141,7 +162,7 @@ class Bench:
         """Whether a hand is on the way to its target."""
         return self._drag is not None and self._drag.is_moving and self._next_pull < self._pulled_until
 
-    _next_tick = _next_pull = _pulled_until = 0.0
+    _next_tick = _next_pull = _pulled_until = _next_told = 0.0
 
     def _attempt(self, command: Command) -> None:
         """Do what a command asks; an error becomes a message in the page."""
@@ -152,7 +173,8 @@ class Bench:
         except Stopped:
             self._outbox.post(write("progress", part=None))
         except CardanError as error:
-            self._problem(f"“{command.do}” was not possible", str(error), ack=command.seq)
+            level = "info" if isinstance(error, Hint) else "error"
+            self._problem(f"“{command.do}” was not possible", str(error), level=level, ack=command.seq)
         except Exception as error:  # an error of the library must not end the thread of the tab
             log.exception("the workbench failed at %r", command.do)
             self._problem(f"“{command.do}” failed", f"{type(error).__name__}: {error}", ack=command.seq)
@@ -178,75 +200,88 @@ class Bench:
         _, build, _ = self._items[item]
         self._mechanism = self._draft = None
         made = build()
-        if isinstance(made, Draft):
-            self._draft = made
-            made.diagnose()  # marks what is redundant
         self._item = item
-        self._take(made.mechanism() if isinstance(made, Draft) else made, before, command.seq)
-
-    def _take(self, mechanism: Mechanism, before: State | None, ack: int) -> None:
-        """Show a mechanism; before: poses from which its parts begin."""
         self._undo.clear()
-        self._kept.clear()
-        self._stops, self._lost = (), ()  # the page forgets them with the old scene
-        self._pins.clear()
-        self._clip, self._is_live = None, False
+        self._take(made, before, command.seq)
+
+    def _take(self, made: Mechanism | Draft, before: State | None, ack: int) -> None:
+        """Assemble and show a mechanism; before: poses from which its parts begin."""
+        draft = made if isinstance(made, Draft) else None
+        if isinstance(made, Draft):
+            made.diagnose()  # marks what is redundant
+            made = made.mechanism()
+        mechanism: Mechanism = made
         result = mechanism.assemble(max_seconds=LONGEST_SOLVE)
         first = result.state
         if before is not None and result.ok:
             result = nearest(mechanism, result, before)
         state = result.state if np.isfinite(result.state.coordinates).all() else mechanism.state
-        self._mechanism, self._state = mechanism, state
-        self._first = first if np.isfinite(first.coordinates).all() else state
-        self._residual = result.residual
-        self._outbox.post(struct.pack("<I", SCENE) + make_scene(mechanism, state).pack(), new_scene=True)
+        start = first if np.isfinite(first.coordinates).all() else state
+        self._show_scene(Moment(mechanism, draft, state, start, result.residual, result.ok), ack)
+        if not result.ok:
+            self._problem("It cannot be assembled", result.text(), ack=ack)
+        self._tell_freedoms()
+
+    def _show_scene(self, found: Moment, ack: int) -> None:
+        """Show a mechanism from its scene on; the page forgets what it knew of the last one."""
+        mechanism = found.mechanism
+        self._mechanism, self._draft, self._state, self._first, self._residual, self._is_closed = found
+        self._kept.clear()
+        self._pins.clear()
+        self._stops, self._lost = (), ()
+        self._clip = None
+        if self._is_live:
+            self._is_live = self._is_live_by_hand = False
+            self._outbox.post(write("live", on=False))
+        self._outbox.post(struct.pack("<I", SCENE) + make_scene(mechanism, found.state).pack(), new_scene=True)
         title, _, duration = self._items[self._item]
         self._outbox.post(
             write(
                 "model",
                 item=self._item,
                 title=title,
-                drivers=self._drivers(),
+                drivers=self._drivers(found.state),
                 coordinates=clips.describe(mechanism),
                 loads=list(mechanism.loads),
                 duration=duration,
-                ok=result.ok,
+                ok=found.is_closed,
             )
         )
         self._show(ack=ack)
-        if self._draft is not None:
-            text = "every joint is closed" if result.ok else "not every joint can be closed; see the marks"
-            self._outbox.post(write("desk", **desk.described(self._draft, mechanism, text, result.ok)))
-        if not result.ok:
-            self._problem("It cannot be assembled", result.text(), ack=ack)
-        self._tell_freedoms()
+        self._tell_values()
+        if found.draft is not None:
+            text = "every joint is closed" if found.is_closed else "not every joint can be closed; see the marks"
+            self._outbox.post(write("desk", **desk.described(found.draft, mechanism, text, found.is_closed)))
 
     # -- joints of CAD parts -------------------------------------------------------------------------------------------
 
     def _do_decide(self, command: Command) -> None:
         """Accept or refuse a proposed joint."""
-        draft = self._drafted
+        draft = self._drafted.copy()
         (draft.accept if command["accept"] else draft.refuse)(command["joint"])
-        self._changed(command.seq)
+        self._change(draft, command.seq)
 
     def _do_join(self, command: Command) -> None:
         """Add a joint on two picked faces."""
-        draft = self._drafted
+        self._end_drag()
+        draft = self._drafted.copy()
         a, b = (draft.pick(command[f"part_{k}"], command[f"face_{k}"]) for k in "ab")
-        draft.join(a, b, command["kind"])
-        self._changed(command.seq)
+        made = draft.join(a, b, command["kind"], state=self._now)
+        self._change(draft, command.seq)
+        if made.misfit:
+            self._problem("The parts do not fit", f"{made.name}: {made.misfit}", level="warning")
 
     def _do_assemble(self, command: Command) -> None:
         """Close the joints, from the places of the file."""
-        self._changed(command.seq, keeps=False)
+        self._change(self._drafted.copy(), command.seq, keeps=False)
 
-    def _changed(self, ack: int, *, keeps: bool = True) -> None:
-        """Show the mechanism of the joints that are accepted now; keeps: parts begin where they are."""
-        draft = self._drafted
+    def _change(self, draft: Draft, ack: int, *, keeps: bool = True) -> None:
+        """Show the mechanism of other decisions; keeps: parts begin where they are."""
         self._end_drag()
-        draft.diagnose()
+        before = self._moment
         self._outbox.post(write("reloading"))
-        self._take(draft.mechanism(), self._state if keeps else None, ack)
+        self._take(draft, before.state if keeps else None, ack)
+        self._undo.append(before)
 
     @property
     def _drafted(self) -> Draft:
@@ -258,15 +293,17 @@ class Bench:
         """Give the page the model file, with the parts where they are."""
         self._end_drag()
         copy = self._model.copy()
+        digits = SAVED - math.ceil(math.log10(float(self._model.system.judged_length)))
         for name, pose in self._now.items():
-            copy[name].position, copy[name].orientation = pose.position, pose.quaternion
+            copy[name].position = pose.position.round(digits) + 0.0  # without minus zero
+            copy[name].orientation = pose.quaternion.round(SAVED) + 0.0
         self._outbox.post(write("file", name=f"{self._model.name}.cardan.toml", text=writer.dumps(copy)))
 
-    def _drivers(self) -> list[dict[str, Any]]:
-        """Every driver, with its value now and a range for its slider."""
+    def _drivers(self, state: State) -> list[dict[str, Any]]:
+        """Every driver, with its value in a state and a range for its slider."""
         found = []
         for name, coordinate in drivers(self._model):
-            value = coordinate.value(self._now)
+            value = coordinate.value(state)
             span = math.pi if coordinate.unit == "rad" else 0.5 * float(self._model.system.judged_length)
             lower, upper = limits_of(self._model, coordinate)
             found.append(
@@ -291,6 +328,11 @@ class Bench:
     def _now(self) -> State:
         assert self._state is not None
         return self._state
+
+    @property
+    def _moment(self) -> Moment:
+        assert self._first is not None
+        return Moment(self._model, self._draft, self._now, self._first, self._residual, self._is_closed)
 
     def _tell_freedoms(self) -> None:
         found = self._model.diagnose(self._now)
@@ -323,10 +365,10 @@ class Bench:
         if body >= len(self._now.names):
             raise Refused(f"there is no part {body}; there are {len(self._now.names)}")
         if body in self._pins:
-            raise ModelError(f"{self._now.names[body]!r} is pinned; release its pin to move it")
+            raise Hint(f"{self._now.names[body]!r} is pinned; release its pin to move it")
         push = command["push"] or self._is_live
         if not self._is_holding:
-            self._undo.append(self._now)
+            self._undo.append(self._moment)
         if self._drag is None or self._drag.is_dynamic != push or self._drag.drives:
             self._end_drag()
             self._outbox.post(write("progress", part=0.0))  # a first drag may have to wait for its kernels
@@ -346,21 +388,26 @@ class Bench:
 
     def _follow(self) -> None:
         """Begin to follow a new target."""
-        self._pulled_until = time.perf_counter() + LONGEST_PULL
-        self._send_drag()
+        self._send_drag(time.perf_counter() + LONGEST_PULL)
 
     def _do_pull(self, _: Command) -> None:
         """Go on towards the target of the last request."""
-        until, self._pulled_until = self._pulled_until, 0.0  # a failure ends it
-        self._send_drag()
-        self._pulled_until = until
+        self._send_drag(self._pulled_until)
 
-    def _send_drag(self) -> None:
+    def _send_drag(self, until: float = 0.0) -> None:
+        """Send a step of the hand; until: when it gives up a target that it does not reach."""
         assert self._drag is not None
+        self._pulled_until = 0.0  # a failure ends the pull
         made = self._drag.step()
         self._next_pull = time.perf_counter() + 1.0 / PULL_HZ
+        self._pulled_until = until
         self._residual = made.residual
-        self._outbox.show(made._replace(ack=self._ack).pack())
+        flags = made.flags | (MOVING if self._is_pulling() else 0)
+        self._outbox.show(made._replace(ack=self._ack, flags=flags).pack())
+        self._count_turns()
+        if self._drag.drives and not self._is_pulling() and self._next_pull > self._next_told:
+            self._next_told = self._next_pull + TOLD_SECONDS
+            self._tell_values(self._as_own(self._drag.state))  # a driver may leap by whole turns
         if self._drag.stops != self._stops or self._drag.lost != self._lost:
             self._tell_stops(self._drag.stops, self._drag.lost, self._as_own(self._drag.state))
 
@@ -398,25 +445,42 @@ class Bench:
             self._is_live = self._is_live_by_hand = False
             self._end_drag()
         self._show(ack=command.seq)
-        self._tell_drivers()
+        self._tell_values()
 
     def _end_drag(self) -> None:
         """Take over the state of a drag, and free its workspace."""
         self._is_holding = False
         if self._drag is not None:
+            self._count_turns(is_last=True)
             drag, self._drag = self._drag, None
             state = drag.close()
             if self._stops or self._lost:
                 self._tell_stops((), (), self._now)
             if np.isfinite(state.coordinates).all():
                 self._state = self._as_own(state)
+            self._turned, self._counted_at = {}, None
+
+    def _count_turns(self, *, is_last: bool = False) -> None:
+        """Count the turns of driven angles in a drag, which leaves the drivers out."""
+        assert self._drag is not None
+        if self._drag.drives:
+            return
+        turns = self._drag.state.coordinates[:, 3:]
+        before = self._now.coordinates[:, 3:] if self._counted_at is None else self._counted_at
+        cosines = np.abs(np.sum(turns * before, axis=1))  # of half the angles
+        if is_last or bool(np.any(cosines < math.cos(0.5 * COUNTED))):
+            self._counted_at = turns.copy()
+            state = self._as_own(self._drag.state)
+            driven = [one for _, one in drivers(self._model) if one.counted is not None]
+            self._turned = {one.counted.key: one.value(state) for one in driven}
 
     def _as_own(self, state: State) -> State:
         """A state of a copy (without drivers, with pins) as one of the mechanism."""
         own, names = self._model.system, state.names
         if names != own.names:
             raise ModelError("the state is of another mechanism")
-        angles = {key: state.angles[key] for key in own.counted_angles if key in state.angles}
+        known = {**self._now.angles, **self._turned, **state.angles}
+        angles = {key: known[key] for key in own.counted_angles if key in known}
         return State(
             own.names,
             own.index,
@@ -426,9 +490,12 @@ class Bench:
             variables=state.variables,
         )
 
-    def _tell_drivers(self) -> None:
-        if found := self._drivers():
-            self._outbox.post(write("drivers", drivers=found))
+    def _tell_values(self, state: State | None = None) -> None:
+        """Drivers and the coordinates of all joints in a state, or now: the page counts whole turns from these."""
+        at = self._now if state is None else state
+        values = [coordinate.value(at) for _, coordinate in clips.coordinates(self._model)]
+        finite = [value if math.isfinite(value) else 0.0 for value in values]
+        self._outbox.post(write("values", drivers=self._drivers(at), values=finite))
 
     def _do_pin(self, command: Command) -> None:
         body = command["body"]
@@ -448,7 +515,7 @@ class Bench:
             raise Refused(f"there is no driver {command['driver']!r}; there are {', '.join(named) or 'none'}")
         if self._drag is None or not self._drag.drives:
             self._end_drag()
-            self._undo.append(self._now)
+            self._undo.append(self._moment)
             self._drag = Drag(self._model, self._now, sorted(self._pins), drives=True)
         self._drag.drive(command["driver"], command["value"])
         self._ack = command.seq
@@ -460,7 +527,7 @@ class Bench:
         self._cancel.clear()
         self._end_drag()
         if not drivers(self._model):
-            raise ModelError("it has no driver; drag a part, or simulate it")
+            raise Hint("it has no driver; drag a part, or simulate it")
         found = self._model.move(times_of(command["duration"]), self._now, progress=self._progress)
         self._send_clip(clips.from_motion(self._model, found), command.seq)
 
@@ -500,22 +567,25 @@ class Bench:
             self._is_live = self._is_live_by_hand = False
             self._end_drag()
             self._show()
+            self._tell_values()
         self._outbox.post(write("progress", part=None))
 
     def _do_live(self, command: Command) -> None:
         self._end_drag()
         self._is_live, self._is_live_by_hand = command["on"], False
         if self._is_live:
-            self._undo.append(self._now)
+            self._undo.append(self._moment)
             self._next_tick = time.perf_counter()
         else:
             self._show(ack=command.seq)
+            self._tell_values()
 
     def _do_at(self, command: Command) -> None:
         """Go on from a frame of the last clip."""
         if self._clip is None or command["clip"] != self._clips or command["index"] >= len(self._clip.states):
             raise Refused("that motion is no longer here; play it again")
         self._end_drag()
+        self._undo.append(self._moment)
         self._state = self._as_own(self._clip.states[command["index"]])
 
     # -- states --------------------------------------------------------------------------------------------------------
@@ -523,13 +593,20 @@ class Bench:
     def _do_undo(self, command: Command) -> None:
         self._end_drag()
         if not self._undo:
-            raise Refused("there is nothing to undo")
-        self._set(self._undo.pop(), command.seq)
+            raise Hint("there is nothing to undo")
+        before = self._undo.pop()
+        if before.mechanism is self._mechanism:
+            self._residual = before.residual
+            self._set(before.state, command.seq)
+        else:
+            self._outbox.post(write("reloading"))
+            self._show_scene(before, command.seq)
+            self._tell_freedoms()
 
     def _do_reset(self, command: Command) -> None:
         self._end_drag()
         assert self._first is not None
-        self._undo.append(self._now)
+        self._undo.append(self._moment)
         self._set(self._first, command.seq)
 
     def _do_keep(self, command: Command) -> None:
@@ -541,7 +618,7 @@ class Bench:
         self._end_drag()
         if command["name"] not in self._kept:
             raise Refused(f"no pose is named {command['name']!r}")
-        self._undo.append(self._now)
+        self._undo.append(self._moment)
         self._set(self._kept[command["name"]], command.seq)
 
     def _do_restore(self, command: Command) -> None:
@@ -560,7 +637,7 @@ class Bench:
     def _set(self, state: State, ack: int) -> None:
         self._state = state
         self._show(ack=ack)
-        self._tell_drivers()
+        self._tell_values()
 
 
 def drivers(mechanism: Mechanism) -> list[tuple[str, Any]]:

@@ -12,7 +12,8 @@ offset  type    header of a frame
 ======= ======= =====================================================================
 0       uint32  FRAME
 4       uint32  number of the newest request that this state answers
-8       uint32  flags: GRASPED, STOPPED (a limit is reached), SHORT (target not reached)
+8       uint32  flags: GRASPED, STOPPED (a limit is reached), SHORT (target not reached), MOVING
+                (the hand goes on towards it)
 12      uint32  bodies
 16      float32 time [s]
 20      float32 largest residual, lengths relative to the extent, angles in radians
@@ -40,7 +41,7 @@ from cardan.errors import CardanError
 from cardan.system.state import FloatArray
 
 SCENE, FRAME, CLIP = 1, 2, 3
-GRASPED, STOPPED, SHORT = 1, 2, 4
+GRASPED, STOPPED, SHORT, MOVING = 1, 2, 4, 8
 HEADER: Final = struct.Struct("<4I3f3f3f1f")
 
 MOST_BYTES: Final = 1 << 20  # of a message from the page
