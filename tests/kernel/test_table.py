@@ -237,7 +237,10 @@ def test_a_piece_that_is_not_declared_is_an_error():
 
 
 def test_python_is_told_the_nearest_field():
-    with pytest.raises(AttributeError, match="no field 'stifness'; did you mean 'stiffness'"):
+    for wrong in (lambda: Sample.new().stifness, lambda: Sample.new(stifness=1.0)):
+        with pytest.raises(AttributeError, match="no field 'stifness'; did you mean 'stiffness'"):
+            wrong()
+    with pytest.raises(AttributeError, match="'stifness'"):
         Sample.new().stifness = 1.0
 
 

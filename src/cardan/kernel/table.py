@@ -40,11 +40,12 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
 
-WORD = 8  # bytes of a field
+I8, F8 = np.dtype(np.int64), np.dtype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +188,13 @@ class TableMeta(type):
 
     def new(cls, count: int = 1, /, *, open: int = 0, **values: Any) -> Any:
         """A record of zeros that owns its memory, or the first of several; ``open``: size of an open field."""
-        made = cls(np.zeros(cls._size * count + open, np.int64), kept={})
-        for name, value in values.items():
-            setattr(made, name, value)
+        made = cls._unchecked(np.zeros(cls._size * count + open, np.int64), {})
+        fields = cls._fields
+        try:
+            for name, value in values.items():
+                fields[name].fset(made, value)  # type: ignore[misc]  # a field can be written
+        except KeyError as error:
+            raise _no_such(cls, error.args[0], fields) from None
         return made
 
     def __getitem__(cls, count: Any) -> Kind:
@@ -201,7 +206,7 @@ class TableMeta(type):
     def _unchecked(cls, numbers: Any, kept: dict[Any, Any] | None = None) -> Any:
         """A record whose size is not checked: behind the last record there is none, and there may be no record."""
         made: Any = object.__new__(cls)  # type: ignore[arg-type]
-        made._see(_words(numbers), kept)
+        made._see(numbers, kept)
         return made
 
     # These are properties of the class alone: a record may have fields with the same names.
@@ -241,17 +246,22 @@ class Table(metaclass=TableMeta):
             kept = memory._kept if kept is None else kept
             memory = memory._ints
         size = type(self)._size
-        memory = _words(memory)
+        if memory.dtype.names:
+            memory = memory.view(I8)
         numbers = memory[size * k :] if k else memory
         if k < 0 or len(numbers) < size:
             raise IndexError(f"{type(self).__name__} {k} has {size} words; {len(numbers)} are there")
         self._see(numbers, kept)
 
     def _see(self, numbers: Any, kept: dict[Any, Any] | None) -> None:
-        set_slot = object.__setattr__
-        set_slot(self, "_ints", numbers if numbers.dtype.kind == "i" else numbers.view(np.int64))
-        set_slot(self, "_floats", numbers if numbers.dtype.kind == "f" else numbers.view(np.float64))
-        set_slot(self, "_kept", kept)
+        kind = numbers.dtype
+        if kind is F8:
+            self._ints, self._floats = numbers.view(I8), numbers
+        else:
+            if kind is not I8:  # records of a structured type
+                numbers = numbers.view(I8)
+            self._ints, self._floats = numbers, numbers.view(F8)
+        self._kept = kept
 
     @property
     def as_ints(self) -> Any:
@@ -265,22 +275,19 @@ class Table(metaclass=TableMeta):
 
     def _refer(self, name: str, first: int, refers: Any, value: Any) -> None:
         """Write the address of an array or a table, and keep it alive as long as this record."""
-        what = f"{type(self).__name__}.{name}"
         if self._kept is None:
+            what = f"{type(self).__name__}.{name}"
             raise TypeError(f"{what} refers to memory, which only an owner keeps; make the record by new")
-        if isinstance(value, Table):
-            array, kept = value._ints, (value._ints, value._kept)
-        else:
-            array = kept = value
-        if array is None:
+        if value is None:
             self._ints[first] = 0
             self._kept.pop(name, None)
             return
+        array, kept = (value._ints, (value._ints, value._kept)) if isinstance(value, Table) else (value, value)
+        wanted = F8 if refers == "f8" else I8 if refers == "i8" else None
         if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.flags.c_contiguous:
-            raise TypeError(f"{what} was given {value!r:.60}; it must be a contiguous array")
-        wanted = None if isinstance(refers, TableMeta) else refers
-        if wanted is not None and array.dtype != np.dtype(wanted):
-            raise TypeError(f"{what} was given {array.dtype}; it must be {wanted}")
+            raise TypeError(f"{type(self).__name__}.{name} was given {value!r:.60}; it must be a contiguous array")
+        if wanted is not None and array.dtype != wanted:
+            raise TypeError(f"{type(self).__name__}.{name} was given {array.dtype}; it must be {refers}")
         self._kept[name] = kept
         self._ints[first] = _address_of(array)
 
@@ -288,11 +295,6 @@ class Table(metaclass=TableMeta):
         if self._kept:
             raise TypeError(f"{type(self).__name__} refers to memory, which a copy or a pickle does not have")
         return _copied, (type(self), self._ints.copy())
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in type(self)._fields:
-            raise _no_such(type(self), name, type(self)._fields)
-        object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
         raise _no_such(type(self), name, type(self)._fields)
@@ -302,15 +304,11 @@ def _copied(table: Any, words: Any) -> Any:
     return table(words, kept={})
 
 
-def _words(memory: Any) -> Any:
-    """Records of a structured type as an array of words."""
-    return memory.view(np.int64) if memory.dtype.names else memory
-
-
 def _address_of(array: Any) -> int:
-    from cardan.kernel.memory import address_of
+    global _address_of  # noqa: PLW0603  # the import takes a microsecond, and Numba is loaded with it
+    from cardan.kernel.memory import address_of as _address_of
 
-    return address_of(array)
+    return _address_of(array)
 
 
 def _no_such(owner: type, name: str, known: Iterable[str]) -> AttributeError:
@@ -354,11 +352,11 @@ class Workspace(metaclass=WorkspaceMeta):
     @classmethod
     def plan(cls, **sizes: int) -> Any:
         """Offsets of the pieces, and of their end; every piece needs its size, in floats."""
-        if set(sizes) != set(cls.pieces):
+        if sizes.keys() != cls.pieces.keys():
             missing = [name for name in cls.pieces if name not in sizes]
             unknown = [name for name in sizes if name not in cls.pieces]
             raise TypeError(f"the plan of {cls.__name__} lacks sizes of {missing}, and does not know {unknown}")
-        return np.cumsum([0, *(int(sizes[name]) for name in cls.pieces)], dtype=np.int64)
+        return np.array([0, *accumulate([int(sizes[name]) for name in cls.pieces])], dtype=np.int64)
 
     @property
     def memory(self) -> Any:
