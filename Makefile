@@ -52,7 +52,7 @@ help:
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
 	@echo "make long              make fuzz, the laws that take too many cases for make test, and make processors"
 	@echo "make processors        tests of numbers with the code of processors without AVX-512 (v3), and AVX (v2)"
-	@echo "make generated         what follows from the kinds of joints, loads and shapes: types, tables, the schema"
+	@echo "make generated         what follows from kinds of joints, loads and shapes and from tables: types, documents, the schema"
 	@echo "make images            the pictures of the documents"
 	@echo "make clean             remove what make made"
 
@@ -63,6 +63,7 @@ demo: $(STAMP)
 
 # Kernels that are not compiled yet are compiled by the tests that need them.
 quick: $(STAMP)
+	@$(BIN)/python client/build.py
 	@$(BIN)/python -m pytest -q $(PARALLEL) -m quick
 
 # The kernels are compiled on one core while another runs the checkers.

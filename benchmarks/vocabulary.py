@@ -22,7 +22,7 @@ from cardan.constraints.registry import REGISTRY, FeatureKind, Primitive
 from cardan.coordinates import formulations
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import call_evaluator
-from cardan.solvers import abi
+from cardan.solvers.tables import JACOBIAN, RESIDUAL, Structure
 from cardan.system.parts import CountedAngle, Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
@@ -103,7 +103,7 @@ def evaluation(primitive: Primitive, op: int):
     packed = system(primitive)
     problem = formulations.problem(packed, "manifold")
     q = formulations.to_reference(packed, packed.authored)
-    sizes = (problem.rows, problem.structure[abi.JACOBIAN_SIZE], problem.structure[abi.WORK])
+    sizes = (problem.rows, Structure(problem.structure).jacobian_size, Structure(problem.structure).work)
     arrays = (problem.ints, problem.floats, q, np.empty(0), *map(np.zeros, sizes))
     return lambda times: _repeat(times, problem.evaluate, op, *arrays)
 
@@ -124,7 +124,7 @@ def interleaved(runs, rounds: int, times: int = 20) -> list[list[float]]:
 def compared(name: str, rounds: int) -> dict:
     """Microseconds of the built-in and of the user-defined primitive, and the median of their ratios."""
     result: dict = {"name": name, "inline": REGISTRY[name].inline}
-    for what, op in (("residual", abi.RESIDUAL), ("jacobian", abi.JACOBIAN)):
+    for what, op in (("residual", RESIDUAL), ("jacobian", JACOBIAN)):
         own, built_in = interleaved([evaluation(declared(name), op), evaluation(REGISTRY[name], op)], rounds)
         ratio = float(np.median(np.array(own) / np.array(built_in)))
         result[what] = {"built-in µs": 1e6 * min(built_in), "own µs": 1e6 * min(own), "ratio": ratio}

@@ -1,4 +1,4 @@
-"""Write what follows from the kinds of joints, loads and shapes: tables of documents, types of methods, the schema.
+"""Write what follows from declarations of joints, loads, shapes and tables: documents, types of methods, the schema.
 
 ``make generated`` runs it, and a test checks that every target is current.  A table in a document is between the lines
 ``<!-- generated: name -->`` and ``<!-- end -->``.
@@ -19,10 +19,11 @@ from cardan.dynamics import loads
 from cardan.files import schema
 from cardan.joints import REGISTRY, JointKind, Role
 from cardan.joints.placing import TEXT, WORDS, takes_place
+from cardan.kernel.table import TableMeta, WorkspaceMeta, describe
 from cardan.mechanism.building import OF_ONE
-from cardan.shapes.shape import MAKERS
-from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
+from cardan.shapes.registry import MAKERS
 from cardan.system.relations import Motion
+from cardan.system.tables import ABOUT_Z, ANYHOW, CROSSED, STILL
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 120
@@ -211,7 +212,34 @@ def shape_table() -> str:
     return table("shape | arguments | meaning", rows)
 
 
+DECLARED = (  # modules with tables and workspaces, in the order of the page
+    "cardan.system.tables",
+    "cardan.solvers.tables",
+    "cardan.solvers._gradient",
+    "cardan.solvers._newton",
+    "cardan.solvers._algorithm_1",
+    "cardan.solvers._levenberg_marquardt",
+    "cardan.coordinates.tables",
+    "cardan.analysis.tables",
+    "cardan.joints.tables",
+    "cardan.geometry.tables",
+)
+
+
+def field_tables() -> str:
+    """The fields of all tables and the pieces of all workspaces, module by module."""
+    parts = []
+    for module in DECLARED:
+        parts.append(f"### `{module.removeprefix('cardan.').replace('.', '/')}.py`")
+        for declared in vars(import_module(module)).values():
+            if isinstance(declared, TableMeta | WorkspaceMeta) and declared.__module__ == module:
+                words = vars(declared).get("__doc__") or "The pieces of its workspace."
+                parts += [f"`{declared.__name__}`: {' '.join(words.split())}", describe(declared)]
+    return "\n\n".join(["", *parts, ""])
+
+
 TABLES = {
+    "docs/kernels.md": {"fields": field_tables},
     "docs/vocabulary.md": {"joints": joint_table, "loads": load_table, "shapes": shape_table},
     "docs/conventions.md": {"coordinates of a tree": tree_table},
 }

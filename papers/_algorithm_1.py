@@ -3,28 +3,34 @@
 from math import sqrt
 
 from cardan.kernel.jit import jit
-from cardan.kernel.memory import call_evaluator, tail
-from cardan.solvers import abi
-from cardan.solvers._job import structure_of
+from cardan.kernel.memory import call_evaluator
+from cardan.kernel.table import Float, Table
+from cardan.solvers.tables import Control, JobTable
 
-# how one of many starts ended
-END_ITERATIONS, END_OUTCOME, END_NORM, END = range(4)
+
+class End(Table):
+    """How one of many starts ended."""
+
+    iterations: Float
+    outcome: Float
+    norm: Float  # |r|
 
 
 @jit
 def run_many(job, starts, first, last, control, work, q, ends):
-    """Algorithm 1 with N = CHUNK from the starts first … last − 1, each a row of coordinates.
+    """Algorithm 1 with N = chunk from the starts first … last − 1, each a row of coordinates; ends ← one per start.
 
     The solver is called by address, since an inlined copy might round differently.
-    ends ← ITERATIONS, OUTCOME, NORM of each start.
     """
-    coordinates = structure_of(job)[abi.COORDINATES]
+    table = JobTable(job)
+    state = Control(control)
+    coordinates = table.structure.coordinates
     for k in range(first, last):
         for i in range(coordinates):
             q[i] = starts[k * coordinates + i]
-        control[abi.ITERATIONS] = 0.0
-        outcome = call_evaluator(job[abi.SOLVER], 0, job, control, q, control, control, control, work)
-        end = tail(ends, END * k)
-        end[END_ITERATIONS] = control[abi.ITERATIONS]
-        end[END_OUTCOME] = float(outcome)
-        end[END_NORM] = sqrt(2.0 * control[abi.COST])
+        state.iterations = 0.0
+        outcome = call_evaluator(table.solver, 0, job, control, q, control, control, control, work)
+        end = End(ends, k)
+        end.iterations = state.iterations
+        end.outcome = float(outcome)
+        end.norm = sqrt(2.0 * state.cost)

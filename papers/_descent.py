@@ -5,9 +5,10 @@ verdict on q.
 """
 
 from cardan.coordinates._judging import judge_at
+from cardan.coordinates.tables import Judged, JudgeWork, Verdict
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import call_evaluator, pointer
-from cardan.solvers.abi import CHUNK, ITERATIONS, RUNNING, SOLVER, STATUS
+from cardan.solvers.tables import RUNNING, Control, JobTable
 
 # result of a call
 UNDER_WAY = 0  # the iterations of this call are used up
@@ -17,17 +18,20 @@ ENDED = 2  # stalled, broken, or out of iterations
 
 @jit
 def descend(job, control, q, work, judged, bounds, judged_work, limits, found):
-    """Continue from q in place: up to control[ITERATIONS] = limits[0], or for limits[1] iterations.
+    """Continue from q in place: up to control.iterations = limits[0], or for limits[1] iterations.
 
     found ← residual and bound of the verdict on q.
     """
-    job = pointer(job)
+    state = Control(control)
+    judged = Judged(judged)
+    judged_work = JudgeWork(judged.pieces, pointer(judged_work))
+    verdict = Verdict(found)
     for _ in range(limits[1] + 1):
-        judge_at(pointer(judged), bounds, pointer(q), pointer(judged_work), found)
-        if found[0] <= found[1]:
+        judge_at(judged, bounds, pointer(q), judged_work, found)
+        if verdict.residual <= verdict.bound:
             return MET
-        if control[STATUS] != RUNNING or control[ITERATIONS] >= limits[0]:
+        if state.status != RUNNING or state.iterations >= limits[0]:
             return ENDED
-        control[CHUNK] = 1.0
-        call_evaluator(job[SOLVER], 0, job, control, q, control, control, control, work)
+        state.chunk = 1.0
+        call_evaluator(JobTable(job).solver, 0, job, control, q, control, control, control, work)
     return UNDER_WAY

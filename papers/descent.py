@@ -17,9 +17,10 @@ from cardan.analysis.whole_turns import with_whole_turns
 from cardan.coordinates import formulations
 from cardan.coordinates.verdict import Judge, shift, update_angles
 from cardan.lazy import LazyModule
-from cardan.solvers import abi, methods
+from cardan.solvers import methods
 from cardan.solvers.problem import Job, allowance
-from cardan.system import layout
+from cardan.solvers.tables import Control
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
@@ -68,7 +69,7 @@ def descend(
     update_angles(system, q)
     ends = Descents(q, bodies)
     judge = Judge(system, tolerance, 0.0)
-    settings = {abi.STEP_GAIN: gain}
+    settings = {"step_gain": gain}
     kernel = methods.load("_gradient")
     formulations.problem(system, formulation)  # build tables and kernels before threads share them
 
@@ -103,5 +104,5 @@ def _one(
     while outcome == _descent.UNDER_WAY and not is_stopped():
         outcome = _descent.descend(*own)
     ends.q[k] = q
-    ends.iterations[k] = int(job.control[abi.ITERATIONS])
+    ends.iterations[k] = int(Control(job.control).iterations)
     ends.met[k] = outcome == _descent.MET

@@ -23,9 +23,9 @@ from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
 from cardan.mechanism import Mechanism
-from cardan.solvers import abi, methods
-from cardan.solvers.abi import Outcome
+from cardan.solvers import methods
 from cardan.solvers.problem import Job, Problem
+from cardan.solvers.tables import LU_FIRST, PSEUDO_ALWAYS, Control, Outcome
 from cardan.system import check
 from cardan.system.parts import Body, Feature
 from cardan.system.relations import Bundle, Relation
@@ -42,7 +42,7 @@ MOST_N = 10**9
 EPSILON = 1e-14  # on ‖Φ‖
 CHUNK = 250  # starts per chunk, about 10 ms
 
-INVERSES: dict[str, float] = {"lu": abi.LU_FIRST, "pseudo": abi.PSEUDO_ALWAYS}
+INVERSES: dict[str, float] = {"lu": LU_FIRST, "pseudo": PSEUDO_ALWAYS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def system(example: int, movable: int, equations: tuple[Equation, ...] | None = 
         else:
             relation = Relation(primitives.distance_squared, (vector(one, e.p), vector(two, e.q)), (e.value,))
         bundles.append(Bundle(f"{e.kind}_{k + 1}", [relation]))
-    return System([rotating], bundles)
+    return System([rotating._record], bundles)
 
 
 def mechanism(example: int, movable: int) -> Mechanism:
@@ -238,11 +238,11 @@ def algorithm_1(
     table = _first_iterates(formulation, starts)
     count = len(table)
     flat = table.reshape(-1)
-    ends: FloatArray = np.zeros((count, _algorithm_1.END))
+    ends: FloatArray = np.zeros((count, _algorithm_1.End.size))
 
     def make_worker(_: Event) -> Callable[[int, int], None]:
         job = _job(p, settings)
-        job.control[abi.CHUNK] = settings.iterations
+        Control(job.control).chunk = settings.iterations
         q = np.empty(7)
 
         def worker(first: int, last: int) -> None:
@@ -251,15 +251,15 @@ def algorithm_1(
         return worker
 
     run_chunks(count, CHUNK, make_worker, threads, progress)
-    iterations = ends[:, _algorithm_1.END_ITERATIONS].astype(np.int64)
+    iterations = ends[:, _algorithm_1.End.iterations.first].astype(np.int64)
     # "if n == N return Failed", even if the last step converged
-    ok = (ends[:, _algorithm_1.END_OUTCOME] == int(Outcome.CONVERGED)) & (iterations < settings.iterations)
-    return Convergence(ok, iterations, ends[:, _algorithm_1.END_NORM].copy())
+    ok = (ends[:, _algorithm_1.End.outcome.first] == int(Outcome.CONVERGED)) & (iterations < settings.iterations)
+    return Convergence(ok, iterations, ends[:, _algorithm_1.End.norm.first].copy())
 
 
 def _job(p: Problem, settings: Settings) -> Job:
     """Algorithm 1 on a problem, initialised for a run."""
-    job = Job(p, methods.load("_algorithm_1"), {abi.INVERSE: INVERSES[settings.inverse]})
+    job = Job(p, methods.load("_algorithm_1"), {"inverse": INVERSES[settings.inverse]})
     job.start(settings.epsilon)
     return job
 
@@ -276,7 +276,7 @@ def trace(
     while len(norms) <= settings.iterations and norms[-1] > settings.epsilon:
         job.iterate(q, 1)
         iterates.append(q[3:].copy())
-        norms.append(math.sqrt(2.0 * job.control[abi.COST]))
+        norms.append(math.sqrt(2.0 * Control(job.control).cost))
         if not math.isfinite(norms[-1]):
             break
     return np.array(iterates), np.array(norms)

@@ -20,9 +20,9 @@ from cardan.coordinates import formulations
 from cardan.coordinates.shares import SharedJob, Shares, Tables
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
-from cardan.solvers import abi
 from cardan.solvers.problem import Budget, Run
-from cardan.system import check, layout
+from cardan.system import check
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 
 Vector = tuple[float, float, float]
@@ -119,7 +119,7 @@ class Springs:
 
     def job(self, threads: int = 1) -> SharedJob:
         """A job with the papers' k."""
-        return Shares(self._tables, threads).job(self._problem, {abi.STEP_GAIN: GAIN})
+        return Shares(self._tables, threads).job(self._problem, {"step_gain": GAIN})
 
     def run(self, iterations: int, threads: int = 1, clock: Clock | None = None, tolerance: float = 0.0) -> Run:
         """Iterate in place, up to a tolerance on the gap of every joint [link lengths].

@@ -23,6 +23,8 @@ for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+LARGE = "strandbeest"  # 217 parts: as a case of a law it is long, except for its own facts
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shard", default="1/1", metavar="K/N", help="run the K-th of N parts; a file is in one part")
@@ -34,7 +36,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
-        law = item.nodeid.partition("[")[0]
+        law, _, case = item.nodeid.partition("[")
+        if LARGE in case and "tests/examples" not in law:
+            item.add_marker("long")
         if law not in quick and not {"browser", "long", "slow"} & {mark.name for mark in item.iter_markers()}:
             item.add_marker("quick")
             quick.add(law)

@@ -18,7 +18,8 @@ from cardan.joints.coordinates import about_z, along_x, coordinate
 from cardan.joints.lower_pairs import axes_aligned
 from cardan.joints.registry import joint_kind
 from cardan.quantities import InSI, Length
-from cardan.shapes.shape import MAKERS, SEGMENTS, Properties, Shape, in_files, maker
+from cardan.shapes.registry import MAKERS, in_files, maker
+from cardan.shapes.shape import SEGMENTS, Properties, Shape
 from cardan.shapes.solids import lathe
 from cardan.system import check
 from cardan.system.parts import Frame

@@ -22,9 +22,9 @@ import numpy as np
 from cardan.coordinates import tree
 from cardan.coordinates.tree import Limb
 from cardan.math import euler
-from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED
 from cardan.system.state import FloatArray
 from cardan.system.system import System
+from cardan.system.tables import ABOUT_Z, ANYHOW, CROSSED
 
 _SWAP = np.array([[0.0, 0.0, 1.0], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]])  # z to x and x to z
 _TILDE_Z = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])

@@ -52,7 +52,7 @@ def held(m: cd.Mechanism, values: dict[str, float]) -> cd.Mechanism:
 def poses(m: cd.Mechanism, state: cd.State) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Position and rotation matrix of bodies and of named frames of bodies."""
     found = {name: (state[name].position, state[name].matrix) for name in m.bodies}
-    for (body, name), frame in m._source.frames.items():
+    for (body, name), frame in m._model.source.frames.items():
         pose = state[body]
         found[name] = (pose.point(frame.origin), pose.matrix @ np.column_stack([frame.x, frame.y, frame.z]))
     return found

@@ -61,6 +61,7 @@ export abstract class View {
       this.halfHeight *= after.half / before.half;
       if (!this.orthographic) away.multiplyScalar(after.distance / before.distance);
       this.camera.position.copy(this.orbit.target).add(away);
+      this.reach(after.distance);
       this.orbit.update();
     }
     this.project();
@@ -78,7 +79,7 @@ export abstract class View {
       width > 900 ? [284, 350, 64, 110] : width > 780 ? [0, 0, 84, 130] : [0, 0, 150, 170];
     const low = Math.max(0.4 * height, height - top - bottom);
     return {
-      width: Math.max(0.4 * width, width - left - right),
+      width: Math.max(0.25 * width, width - left - right),
       height: low,
       right: 0.5 * (left - right),
       down: low > 0.4 * height ? 0.5 * (top - bottom) : 0,
@@ -130,10 +131,15 @@ export abstract class View {
     this.camera.position.copy(this.center).addScaledVector(from.clone().normalize(), distance);
     this.halfHeight = half;
     if (this.camera instanceof THREE.OrthographicCamera) this.camera.zoom = 1;
-    this.orbit.minDistance = 0.05 * this.radius;
-    this.orbit.maxDistance = 30 * this.radius;
+    this.reach(distance);
     this.orbit.update();
     this.project();
+  }
+
+  /** Bounds of the distance of the camera; in a page of some pixels everything is seen from far away only. */
+  private reach(distance: number): void {
+    this.orbit.minDistance = 0.05 * this.radius;
+    this.orbit.maxDistance = Math.max(30 * this.radius, 2 * distance);
   }
 
   private corners(): THREE.Vector3[] {

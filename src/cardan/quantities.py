@@ -15,30 +15,42 @@ class Quantity(NamedTuple):
     """``unit``: "length" or "angle", in the units of a file; "coordinate": one of them, as the coordinate is that the
     item is on; "": in SI, or a pure number.
 
-    ``variables``: of an expression, if it may be a function.  ``splined``: whether it may be a spline.  ``form``: of a
-    value of a shape, see :mod:`cardan.shapes.shape`.
+    ``variables``: of an expression, if it may be a function; ``splined``: whether it may be a spline.
+    ``sort``: "number" (or numbers in lists), "function", "flag", "word", "count", or a form of values of shapes.
     """
 
     unit: str
     variables: tuple[str, ...] = ()
     splined: bool = False
-    form: str = ""
+    sort: str = "number"
 
 
 Length = Annotated[Any, Quantity("length")]
 Angle = Annotated[Any, Quantity("angle")]
 OfCoordinate = Annotated[Any, Quantity("coordinate")]
 InSI = Annotated[Any, Quantity("")]
-FunctionOfTime = Annotated[Any, Quantity("", ("t",))]
-FunctionOfMotion = Annotated[Any, Quantity("", ("t", "q", "rate"))]
-CoordinateOfTime = Annotated[Any, Quantity("coordinate", ("t",), splined=True)]
-CoordinateOfOther = Annotated[Any, Quantity("coordinate", ("q",), splined=True)]
+FunctionOfTime = Annotated[Any, Quantity("", ("t",), False, "function")]
+FunctionOfMotion = Annotated[Any, Quantity("", ("t", "q", "rate"), False, "function")]
+CoordinateOfTime = Annotated[Any, Quantity("coordinate", ("t",), True, "function")]
+CoordinateOfOther = Annotated[Any, Quantity("coordinate", ("q",), True, "function")]
+Edges = Annotated[tuple[float, float, float], Quantity("length", sort="edges")]
+Outline = Annotated[Any, Quantity("length", sort="outline")]
+Outlines = Annotated[Any, Quantity("length", sort="outlines")]
+Points = Annotated[Any, Quantity("length", sort="points")]
+Corners = Annotated[Any, Quantity("", sort="corners")]
+
+PLAIN = {"bool": Quantity("", sort="flag"), "int": Quantity("", sort="count"), "str": Quantity("", sort="word")}
 
 
-def annotated(function: Callable[..., Any], parameter: inspect.Parameter) -> Quantity | None:
+def annotated(function: Callable[..., Any], parameter: inspect.Parameter) -> Quantity:
     """The quantity that an argument of a function or class is annotated with."""
     hint = parameter.annotation
-    if isinstance(hint, str):
-        hint = eval(hint, vars(sys.modules[function.__module__]))
+    if str(hint).startswith("Literal"):
+        return PLAIN["str"]
+    if hint in PLAIN:
+        return PLAIN[hint]
+    hint = eval(hint, vars(sys.modules[function.__module__])) if isinstance(hint, str) else hint
     found = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Quantity)]
-    return found[0] if found else None
+    if not found:
+        raise TypeError(f"the argument {parameter.name!r} of {function.__name__} needs a quantity, such as Length")
+    return found[0]

@@ -486,6 +486,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_ends_a_batch(workers):

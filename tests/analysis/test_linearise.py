@@ -94,6 +94,7 @@ def fuzzed(count):
             yield m
 
 
+@pytest.mark.slow
 def test_public_jacobians_of_fuzzed_mechanisms_are_those_of_differences():
     for index, m in enumerate(fuzzed(30)):
         result = m.assemble()

@@ -36,6 +36,7 @@ def test_a_motion_of_many_turns_is_not_lost() -> None:
     assert motion.states[-1].turns["A"] == FAR + 5
 
 
+@pytest.mark.slow
 @sampled("shift", [0.0, 1e-13, 1e-12, 3e-12, 1e-11, 1e-9])
 def test_lengths_are_met_however_many_turns_are_counted(shift: float) -> None:
     m = lead_screw.build()
@@ -63,6 +64,7 @@ def test_a_joint_that_nothing_drives_counts_its_turns_too() -> None:
     assert abs(between.value(motion.state) + 40 * math.pi) < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planetary_gear", "differential", "lead_screw"])
 def test_there_and_back_again_is_where_it_began(name: str) -> None:
     example = REGISTRY[name]

@@ -49,7 +49,7 @@ def pose_gap(a, b):
 
 @pytest.mark.parametrize("direction", [1, -1])
 @pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("name", GRASHOF)
+@sampled("name", GRASHOF, 4)
 def test_a_four_bar_of_any_type_stays_on_its_branch_until_its_dead_point(name, side, direction):
     bar, theta = GRASHOF[name]
     bar = replace(bar, side=side)
@@ -72,6 +72,7 @@ def test_a_four_bar_of_any_type_stays_on_its_branch_until_its_dead_point(name, s
             assert abs(m["A"].coordinate(state) - theta - direction * state.time) <= 1e-11
 
 
+@pytest.mark.slow
 def test_random_four_bars_rotate_fully_or_stop_at_the_closed_form_of_their_dead_point():
     rng = np.random.default_rng(1)
     seen = {}
@@ -311,8 +312,9 @@ CROSSINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", [1, -1])
-@sampled("name", CROSSINGS, 4)
+@sampled("name", CROSSINGS, 2)
 def test_a_motion_stays_on_its_branch_where_branches_cross(name, direction):
     bar, exact, singular = CROSSINGS[name]
     theta = -1.0 if direction > 0 else 1.1
@@ -459,6 +461,7 @@ def test_a_krylov_space_shows_what_all_eigenvalues_show():
     assert 40 <= sum(seen) <= 110
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("build", "bar"), [(lambda: engine(10), 2e-3), (lambda: engine(20), 5e-3)])
 def test_a_step_of_a_large_mechanism_is_fast(build, bar):
     """Bars in seconds per step; the best of some runs, since other processes may be running."""
@@ -582,6 +585,7 @@ def planetary():
     return m
 
 
+@pytest.mark.slow
 def test_a_planetary_train_is_counted_exactly_over_two_hundred_turns():
     """The carrier makes 20/70 of the turns of the sun, the planet on it −20/15·50/70 of them."""
     m = planetary()
@@ -605,6 +609,7 @@ def test_a_planetary_train_is_counted_exactly_over_two_hundred_turns():
     assert again.ok and again.iterations == 0 and again.state.turns == motion.state.turns
 
 
+@pytest.mark.slow
 def test_a_lead_screw_is_counted_exactly_over_two_hundred_turns():
     m = lead_screw()
     m.remove("motor")
@@ -676,6 +681,7 @@ def test_a_limit_that_is_left_does_not_stop_the_motion():
     assert not motion.velocities("rest").any() and np.abs(motion.positions("rest") - (0, 0, 0.5)).max() <= 1e-12
 
 
+@pytest.mark.slow
 def test_a_dead_point_is_not_mistaken_for_a_limit_that_is_reached():
     crank = SliderCrank(1.0, 2.0)
     first = crank.place(0.6)
@@ -946,6 +952,7 @@ def test_a_dead_point_of_one_piece_ends_the_motion_of_all():
     assert abs(m["hinge"].coordinate(motion.state) - 0.01 * motion.state.time) <= 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 5])
 def test_undriven_motions_do_not_disturb_the_driven_ones(seed):
     """The coupler rotates freely about its two ball joints."""

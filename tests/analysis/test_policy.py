@@ -8,8 +8,9 @@ import pytest
 import cardan as cd
 from cardan.analysis import _policy as policy
 from cardan.analysis.options import OptionArguments
+from cardan.analysis.tables import Memo
 from cardan.examples import REGISTRY, random_start
-from cardan.solvers.abi import Outcome
+from cardan.solvers.tables import Outcome
 
 
 def history(
@@ -27,13 +28,13 @@ def history(
     unknowns=6,
 ):
     """The action after attempts that ended at these costs; given: the user has chosen the number of restarts."""
-    memo, room = np.zeros(policy.POLICY), np.empty(200)
-    memo[policy.HAS_ANGLES], memo[policy.COST_BEFORE], memo[policy.OUTCOME] = has_angles, before, outcome
-    memo[policy.TAKEN], memo[policy.IS_LATE], memo[policy.IS_PROVED] = taken, late, proved
-    memo[policy.MAY_END_EARLY], memo[policy.RESIDUAL], memo[policy.UNKNOWNS] = not given, residual, unknowns
+    memo, room = Memo.new(), np.empty(200)
+    memo.has_angles, memo.cost_before, memo.outcome = has_angles, before, outcome
+    memo.taken, memo.is_late, memo.is_proved = taken, late, proved
+    memo.may_end_early, memo.residual, memo.unknowns = not given, residual, unknowns
     for k, cost in enumerate(costs, start=1):
-        memo[policy.ATTEMPTS], memo[policy.COST] = k, cost
-        action = policy.next_attempt(restarts, memo, room)
+        memo.attempts, memo.cost = k, cost
+        action = policy.next_attempt(restarts, memo.as_floats, room)
     return action, memo
 
 
@@ -87,20 +88,20 @@ def test_what_is_tried_next(costs, outcome, options, expected):
 @pytest.mark.nojit
 def test_an_attempt_that_is_continued_counts_once():
     action, memo = history([0.5, 0.4, 0.3, 0.2], Outcome.RUNNING, has_angles=True)
-    assert (action, memo[policy.COUNTED]) == (policy.CONTINUE, 1)
+    assert (action, memo.counted) == (policy.CONTINUE, 1)
 
 
 @pytest.mark.nojit
 def test_the_best_attempt_is_the_one_of_least_cost():
     for costs, best, is_last in (([3.0, 1.0, 2.0], 1.0, False), ([3.0, 2.0, 1.0], 1.0, True), ([1.0], 1.0, True)):
         _, memo = history(costs, Outcome.STALLED)
-        assert (memo[policy.LEAST_COST], bool(memo[policy.IS_BEST])) == (best, is_last)
+        assert (memo.least_cost, bool(memo.is_best)) == (best, is_last)
 
 
 @pytest.mark.nojit
 def test_of_equal_attempts_one_that_began_near_the_start_is_kept():
     _, memo = history([1.0, 0.9997, 0.9995, 0.9992], Outcome.STALLED, taken=1)  # tilted, disturbed, at random
-    assert (memo[policy.LEAST_COST], memo[policy.KEPT_COST], bool(memo[policy.IS_BEST])) == (0.9992, 0.9995, False)
+    assert (memo.least_cost, memo.kept_cost, bool(memo.is_best)) == (0.9992, 0.9995, False)
 
 
 @pytest.mark.parametrize("name", ["stewart_distance", "bricard"])

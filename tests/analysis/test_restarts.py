@@ -59,6 +59,7 @@ def test_two_bodies_with_a_wide_false_minimum_are_assembled_from_every_start(see
     assert batch.ok.all(), batch.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [150, pytest.param(400, marks=pytest.mark.long)])
 def test_no_solvable_case_is_a_conflict_and_few_are_not_solved(count):
     solvable.run_case(0, 9, 3)  # loads the kernels
@@ -68,12 +69,14 @@ def test_no_solvable_case_is_a_conflict_and_few_are_not_solved(count):
     assert report.passed, report.text()
 
 
+@pytest.mark.slow
 def test_solvable_cases_run_in_processes_of_their_own():
     report = run.run_starts(0, range(3), 2, jobs=1)
     assert [found.index for found in report.outcomes] == [0, 1, 2]
     assert report.passed and report.solved_share == 1.0, report.text()
 
 
+@pytest.mark.slow
 def test_one_start_and_many_make_the_same_attempts_in_solvable_and_inconsistent_cases():
     for index in range(60):
         case = solvable.generate(1, index)
@@ -106,6 +109,7 @@ def test_a_report_lists_what_was_not_solved_and_counts_it(tmp_path):
 # --- proofs -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [150, pytest.param(400, marks=pytest.mark.long)])
 def test_no_solvable_case_is_proved_impossible(count):
     for index in range(count):
@@ -114,6 +118,7 @@ def test_no_solvable_case_is_proved_impossible(count):
             assert not is_impossible(piece.system, TOLERANCE, 0.0), case.label
 
 
+@pytest.mark.slow
 def test_every_case_with_a_proof_of_the_fuzzer_is_proved_impossible():
     for index in range(300):
         case = inconsistent.draw(np.random.default_rng([3, index]))
@@ -121,6 +126,7 @@ def test_every_case_with_a_proof_of_the_fuzzer_is_proved_impossible():
         assert any(is_impossible(piece.system, TOLERANCE, 0.0) for piece in pieces), (index, case.proof)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-9, 1e-5, 1e-3])
 def test_a_mechanism_that_closes_within_the_tolerance_is_not_proved_impossible(size):
     """All points, axes, lengths and angles are changed.  The independent judge tells by how much joints are missed."""
@@ -185,12 +191,14 @@ def test_drivers_are_judged_at_their_time():
     assert m.assemble(time=0.5).status is cd.Status.CONFLICT and m.assemble(time=0.0).ok
 
 
+@pytest.mark.slow
 def test_planted_contradictions_are_conflicts():
     found, _ = planted.measure(0, range(200))
     conflicts = sum(count for (_, status), count in found.items() if status == "conflict")
     assert conflicts >= 0.99 * found.total(), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("far", [1.001, 1.5])
 def test_an_unreachable_chain_of_2000_links_is_a_conflict_within_seconds(far):
     rng = np.random.default_rng(1)
@@ -254,6 +262,7 @@ def test_what_is_free_returns_to_where_it_was_drawn_after_restarts():
     assert np.mean(moved <= 0.02) >= 0.9, np.sort(moved)
 
 
+@pytest.mark.slow
 def test_the_pose_returned_with_a_conflict_is_the_compromise_near_the_start():
     """It is near that of the first attempt, which begins at the start, unless another compromise is better."""
     near = 0

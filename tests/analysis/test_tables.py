@@ -80,6 +80,7 @@ def test_a_coordinate_is_read_with_one_spelling_everywhere():
         result.state.coordinate("hinge")
 
 
+@pytest.mark.slow
 def test_a_motion_is_drawn_and_saved(tmp_path):
     m, hinge = crank()
     motion = m.move(np.linspace(0, 1, 5))

@@ -57,6 +57,7 @@ def many_links():
 FREE = {"arm": three_links, "long arm": many_links, "RSSR": lambda: rssr(0)}
 
 
+@pytest.mark.slow
 @sampled("name", FREE, 2)
 def test_what_is_left_free_does_not_depend_on_the_times(name):
     ends = [FREE[name]().move(np.linspace(0.0, 6.0, count)) for count in (5, 65, 1025)]
@@ -67,6 +68,7 @@ def test_what_is_left_free_does_not_depend_on_the_times(name):
         assert pose_gap(ends[0].states[k], ends[2].states[256 * k]) <= SAME
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FREE)
 def test_rates_of_what_is_left_free_are_the_derivatives_of_the_positions(name):
     m, h = FREE[name](), 0.01
@@ -112,6 +114,7 @@ def least_velocity_of_an_arm(lengths, angles, law, end, extent, places):
     return found.y[:, -1]
 
 
+@pytest.mark.slow
 def test_random_arms_take_the_least_velocities_by_definition():
     rng = np.random.default_rng(8)
     for _ in range(6):
@@ -126,6 +129,7 @@ def test_random_arms_take_the_least_velocities_by_definition():
         assert np.abs(np.array(found) - expected).max() <= SAME
 
 
+@pytest.mark.slow
 def test_the_law_is_the_same_in_parts_and_in_reverse():
     m = three_links()
     whole = m.move([0.0, 6.0])
@@ -136,6 +140,7 @@ def test_the_law_is_the_same_in_parts_and_in_reverse():
     assert pose_gap(back.state, whole.states[0]) <= SAME
 
 
+@pytest.mark.slow
 def test_the_law_depends_neither_on_unit_and_place_nor_on_other_pieces():
     rng = np.random.default_rng(2)
     R, t = random_rotation(rng), rng.uniform(-3, 3, 3)
@@ -151,6 +156,7 @@ def test_the_law_depends_neither_on_unit_and_place_nor_on_other_pieces():
             assert abs(m[joint].coordinate(motion.state) - plain[joint].coordinate(expected.state)) <= SAME
 
 
+@pytest.mark.slow
 def test_a_report_names_what_is_undriven():
     m = with_motor(SliderCrank(1, 3).build(0.4), "A", lambda t: 0.4 + t)
     assert m.move([0.0, 1.0]).undriven == () and "undriven" not in m.move([0.0, 1.0]).text()
@@ -170,6 +176,7 @@ def test_a_report_names_what_is_undriven():
         assert sum(one.freedoms for one in motion.undriven) == m.diagnose(motion.state).undriven, name
 
 
+@pytest.mark.slow
 def test_an_arm_that_cannot_reach_further_ends_there():
     """The tip moves outward along a line; the arm is straight when it ends."""
     m = arm([1.0, 0.8, 0.5], [0.3, 0.7, -0.5], lambda t: {"x": t, "y": 0.4 * t})

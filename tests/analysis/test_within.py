@@ -66,6 +66,7 @@ def test_a_stop_at_the_top_dead_centre_or_beyond_lets_the_crank_turn(beyond):
     assert motion.steps <= 100  # 63 without a stop
 
 
+@pytest.mark.slow
 @sampled("place", [1.0, 1.23, 1.51], 2)
 @sampled("width", [0.3, 0.1, 0.03, 0.01, 0.001])
 def test_the_hump_of_a_cam_between_two_steps_is_seen(width, place):
@@ -233,6 +234,7 @@ def test_an_uncounted_angle_is_refused_if_its_turns_are_ambiguous():
     assert np.abs(motion.coordinate(angle) - 2 * motion.times).max() <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", [3, pytest.param(5, marks=pytest.mark.long)])
 def test_an_uncounted_angle_has_the_same_values_as_a_counted_one(cases):
     rng = np.random.default_rng(21)

@@ -20,6 +20,7 @@ GRIPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", examples.CAD)
 def test_an_example_from_cad_is_assembled_saved_driven_and_dragged(name, tmp_path):
     example = examples.find(name)

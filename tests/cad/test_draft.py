@@ -33,6 +33,7 @@ def scattered(tmp_path_factory):
     return cd.load_step(path)
 
 
+@pytest.mark.slow
 def test_every_triangle_belongs_to_a_face_and_a_point_on_it_picks_that_face(linkage):
     rng = np.random.default_rng(2)
     for part in linkage.parts:
@@ -84,6 +85,7 @@ def hinge(draft, assembly, a, at_a, b, at_b, **options):
     return draft.join(f, g, "revolute", **options)
 
 
+@pytest.mark.slow
 def test_scattered_parts_are_hinged_on_picked_cylinders_and_close(scattered):
     draft = cd.cad.Draft(scattered)
     assert not draft.proposals

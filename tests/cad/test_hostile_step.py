@@ -79,6 +79,7 @@ def check_mutated(path, content, seed):
     return 1
 
 
+@pytest.mark.slow
 def test_broken_files_are_errors_that_name_the_file(content, tmp_path):
     for seed in range(2):
         check_mutated(tmp_path / "broken.step", content, seed)
@@ -92,6 +93,7 @@ def test_broken_files_are_errors_that_name_the_file(content, tmp_path):
         cd.load_step(tmp_path)
 
 
+@pytest.mark.slow
 def test_no_part_of_a_broken_file_is_left_out_silently(content, tmp_path):
     """OCP reads such files, without the records that are wrong and the parts that need them."""
     path, text = tmp_path / "broken.step", content.decode()
@@ -110,6 +112,7 @@ def test_no_part_of_a_broken_file_is_left_out_silently(content, tmp_path):
         cd.load_step(path)
 
 
+@pytest.mark.slow
 def test_parts_without_faces_are_read_and_give_no_joints(tmp_path):
     from OCP.BRep import BRep_Builder
     from OCP.BRepBuilderAPI import BRepBuilderAPI_MakePolygon
@@ -129,6 +132,7 @@ def test_parts_without_faces_are_read_and_give_no_joints(tmp_path):
         assert draft.diagnose().dof == 6 * (len(found) - 1)
 
 
+@pytest.mark.slow
 def test_a_part_without_a_finite_volume_is_an_error(content, tmp_path, monkeypatch):
     """As seed 3 below, whose volume takes twenty seconds."""
     (tmp_path / "endless.step").write_bytes(content)
@@ -145,6 +149,7 @@ def test_five_hundred_broken_files_are_errors_or_models(content, tmp_path):
     assert 0 < sum(read) < 500
 
 
+@pytest.mark.slow
 def test_assemblies_that_mean_more_parts_than_memory_are_refused(tmp_path):
     """Four levels of twelve."""
     tree = [["box", steps.box((1, 1, 1)), HERE, None]]
@@ -153,6 +158,7 @@ def test_assemblies_that_mean_more_parts_than_memory_are_refused(tmp_path):
         cd.load_step(tmp_path / "many.step")
 
 
+@pytest.mark.slow
 def test_the_same_part_many_times_is_described_once_and_named_apart(tmp_path):
     ball = steps.sphere(3)
     tree = [["ball", ball, ((10.0 * k, 0, 0), (1, 0, 0, 0)), None] for k in range(40)]
@@ -165,6 +171,7 @@ def test_the_same_part_many_times_is_described_once_and_named_apart(tmp_path):
     assert len(m.add(found, density=1000.0)) == 40
 
 
+@pytest.mark.slow
 def test_a_mirrored_part_is_read_as_it_is_drawn(tmp_path):
     """A mirror is in the shape, not in the placement: frames are right-handed, masses positive, normals outward."""
     from OCP.BRepBuilderAPI import BRepBuilderAPI_Transform
@@ -211,6 +218,7 @@ def test_scaled_and_mirrored_placements_are_refused_by_name():
             _placement(Location(moved), "gear")
 
 
+@pytest.mark.slow
 def test_parts_without_solids_are_looks_without_mass(tmp_path):
     from OCP.BRepBuilderAPI import BRepBuilderAPI_MakeFace
     from OCP.gp import gp_Pln
@@ -228,6 +236,7 @@ def test_parts_without_solids_are_looks_without_mass(tmp_path):
     assert draft.ground == "box" and draft.mechanism()["sheet"].mass == 1.0  # as that of a body without a given mass
 
 
+@pytest.mark.slow
 def test_picks_that_are_empty_or_have_no_axis_say_so(tmp_path):
     part_shape = steps.cut(steps.box((40, 30, 20)), *[steps.cylinder(3, 50, (x, 0, -25)) for x in (-10, 10)])
     steps.write(tmp_path / "part.step", [["part", part_shape, HERE, None], ["ring", steps.torus(9, 2), HERE, None]])

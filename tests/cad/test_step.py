@@ -58,6 +58,7 @@ def linkage(tmp_path_factory):
     return cd.load_step(path)
 
 
+@pytest.mark.slow
 def test_names_colours_placements_and_units_of_a_nested_file_are_read(tmp_path):
     rng = np.random.default_rng(21)
     for unit in ("MM", "INCH"):
@@ -94,6 +95,7 @@ def _product(p, q):
     return np.array([p[0] * q[0] - p[1:] @ q[1:], *(p[0] * q[1:] + q[0] * p[1:] + np.cross(p[1:], q[1:]))])
 
 
+@pytest.mark.slow
 def test_mass_properties_are_the_closed_forms(tmp_path):
     solids = {
         "box": (steps.box((20, 30, 40)), 24e-6, np.diag([30**2 + 40**2, 20**2 + 40**2, 20**2 + 30**2]) * 1e-6 / 12),
@@ -119,6 +121,7 @@ def test_mass_properties_are_the_closed_forms(tmp_path):
         np.testing.assert_allclose(body.inertia, 2700.0 * volume * inertia, atol=1e-9 * 2700.0 * volume * inertia.max())
 
 
+@pytest.mark.slow
 def test_measures_of_rational_splines_and_of_parts_far_away_are_those_of_the_same_shapes(tmp_path):
     from scipy.special import ellipe
 
@@ -148,6 +151,7 @@ def test_measures_of_rational_splines_and_of_parts_far_away_are_those_of_the_sam
     assert sum(face.size for face in found["sphere"].faces) == pytest.approx(4 * math.pi * 1e-4, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_trimmed_faces_of_threads_are_those_of_the_kernel(tmp_path):
     """Curves along the border of a helical face leave its domain by 1e-7; the face is trimmed all the same."""
     from OCP.BRepClass import BRepClass_FaceClassifier
@@ -173,6 +177,7 @@ def test_trimmed_faces_of_threads_are_those_of_the_kernel(tmp_path):
     assert compared > 100
 
 
+@pytest.mark.slow
 def test_a_part_has_the_colour_of_most_of_its_area(tmp_path):
     """As the file of a box, of which one face is red, another box has red faces alone."""
     steps.write(tmp_path / "box.step", [["box", steps.box((20, 10, 5)), HERE, (1.0, 0.0, 0.0)]])
@@ -191,6 +196,7 @@ def test_a_part_has_the_colour_of_most_of_its_area(tmp_path):
         assert found is None if wanted is None else found == pytest.approx(wanted, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_faces_and_edges_are_those_of_the_kernel(tmp_path):
     """1,000 points on faces, by the kernel's own evaluation of the surface that our NURBS must be."""
     from OCP.BRep import BRep_Tool
@@ -268,6 +274,7 @@ def _parameters(face, point):
     return a + s * (b - a), c + t * (d - c)
 
 
+@pytest.mark.slow
 def test_picks_are_by_kind_size_place_and_direction(linkage):
     base = linkage["base"]
     assert len(base.cylinders()) == 2 and {f.radius for f in base.cylinders(radius=5 * cd.mm)} == {5e-3}
@@ -442,6 +449,7 @@ def nested(rng):
     ]
 
 
+@pytest.mark.slow
 @sampled("unit", ["MM", "INCH", "MIL"], 1)
 def test_hierarchy_names_colours_and_unit_survive_writing_in_another_pose(tmp_path, unit):
     rng = np.random.default_rng(11)
@@ -467,6 +475,7 @@ def test_hierarchy_names_colours_and_unit_survive_writing_in_another_pose(tmp_pa
         cd.cad.save_step(first, tmp_path / "again.step")
 
 
+@pytest.mark.slow
 def test_a_pose_is_written_and_read_again(linkage, tmp_path):
     rng = np.random.default_rng(8)
     m = cd.Mechanism("posed")
@@ -481,6 +490,7 @@ def test_a_pose_is_written_and_read_again(linkage, tmp_path):
         np.testing.assert_allclose(again[name].color, linkage[name].color, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_the_pose_of_a_renamed_body_is_written_to_its_part_or_refused_by_name(linkage, tmp_path):
     m = cd.Mechanism("renamed")
     for name in ("base", "crank", "coupler"):
@@ -503,6 +513,7 @@ def test_the_pose_of_a_renamed_body_is_written_to_its_part_or_refused_by_name(li
         np.testing.assert_allclose(again[name].position, linkage[name].position, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_body_beside_the_assembly_and_a_part_without_a_body_are_no_errors_alone(linkage, tmp_path):
     m = cd.Mechanism("more")
     m.add(linkage["crank"])
@@ -681,6 +692,7 @@ def test_a_proposal_is_added_to_a_mechanism(linkage):
         cd.cad.save_step(linkage, "out.step", 3)
 
 
+@pytest.mark.slow
 def test_faces_edges_and_vertices_are_picked_by_the_names_of_the_file(tmp_path):
     path = tmp_path / "named.step"
     steps.write(path, [["block", steps.box((20, 10, 5)), HERE, None]])
@@ -724,6 +736,7 @@ def _in_frame(frame, p):
     return np.array([x, np.cross(z, x), z]) @ (p - np.array(frame.origin))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trimmed", [False, True])
 def test_contacts_are_outside_of_the_material(tmp_path, trimmed):
     """In a bowl, in a bore, and below a plate, whose face the kernel has turned; mirrored parts too."""
@@ -754,6 +767,7 @@ def test_contacts_are_outside_of_the_material(tmp_path, trimmed):
         assert result.ok and far == pytest.approx({"bowl": 15e-3, "bore": 15e-3, "plane": 35e-3}[kind], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_contact_on_a_trimmed_face_ends_at_its_hole_and_is_saved(tmp_path):
     """A ball slides on a plate to a hole of 8 mm radius: the contact ends at the edge of the hole."""
     plate = steps.cut(steps.box((80, 60, 10), (0, 0, -5)), steps.cylinder(8, 40, (0, 0, -20)))

@@ -21,6 +21,7 @@ def screw_and_nut(pitch):
     return screw, steps.cut(steps.box((24, 24, 6), (0, 0, 6)), screw)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pitch", [2.0, -3.0])
 def test_a_screw_in_its_nut_is_a_screw_joint_with_pitch_and_hand(tmp_path, pitch):
     rng = np.random.default_rng(6)
@@ -59,6 +60,7 @@ def _phase(proposal, nut, state, points, pitch):
     return angle - 2 * math.pi * (local @ z) / pitch
 
 
+@pytest.mark.slow
 def test_a_thread_that_is_drawn_as_cylinders_is_cylindrical_and_says_so(tmp_path):
     bolt, plate = (
         steps.cylinder(5, 30, (0, 0, -5)),
@@ -72,6 +74,7 @@ def test_a_thread_that_is_drawn_as_cylinders_is_cylindrical_and_says_so(tmp_path
     assert not cd.cad.propose_joints(cd.load_step(tmp_path / "loose.step"))  # a clearance hole holds nothing
 
 
+@pytest.mark.slow
 def test_only_helical_faces_are_threads(tmp_path):
     """A sweep along an arc, a cone, a torus and their cuts are none."""
     body = steps.cut(steps.fuse(steps.cone(12, 6, 30), steps.torus(20, 5)), steps.sphere(7, (10, 0, 10)))
@@ -109,6 +112,7 @@ GEARBOX = {
 }
 
 
+@pytest.mark.slow
 def test_the_joints_of_a_gearbox_are_proposed_and_its_second_bearings_are_redundant(tmp_path):
     steps.write(tmp_path / "gearbox.step", gearbox())
     draft = cd.cad.Draft(cd.load_step(tmp_path / "gearbox.step"))
@@ -122,6 +126,7 @@ def test_the_joints_of_a_gearbox_are_proposed_and_its_second_bearings_are_redund
     assert draft.diagnose().dof == 2 and not any(p.mark for p in draft.proposals.values())
 
 
+@pytest.mark.slow
 def test_a_false_proposal_says_why_and_is_marked(tmp_path):
     """A block that only rests beside a slide: planes touch, so a joint is proposed, with this as its reason."""
     base = steps.cut(steps.box((60, 40, 20)), steps.box((60, 10, 12), (0, 0, 6)))
@@ -138,6 +143,7 @@ def test_a_false_proposal_says_why_and_is_marked(tmp_path):
     assert draft.diagnose().unconnected == ("rest",)
 
 
+@pytest.mark.slow
 def test_a_cam_of_step_parts_lifts_its_follower_by_the_closed_form(tmp_path):
     """An eccentric disc under a follower with a ball: y = e sin θ + √((R + r)² − e² cos² θ)."""
     e, big, small = 6.0, 20.0, 4.0
@@ -160,6 +166,7 @@ def test_a_cam_of_step_parts_lifts_its_follower_by_the_closed_form(tmp_path):
         assert float(state["follower"].position[1]) == pytest.approx(1e-3 * y, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_ball_of_a_step_file_stays_on_a_plane_of_another_part(tmp_path):
     steps.write(
         tmp_path / "ball.step",

@@ -59,6 +59,7 @@ def test_commands_without_kernels_do_not_load_numba(arguments: list[str]) -> Non
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.slow
 def test_every_verb_shows_examples_that_are_valid(capsys: Captured) -> None:
     """The commands of the help are parsed by the parser itself."""
     for verb in VERBS:
@@ -82,6 +83,7 @@ def test_help_loads_no_verb_and_no_numpy() -> None:
     assert run.stderr.strip() == "", run.stderr
 
 
+@pytest.mark.slow
 def test_a_solve_of_a_file_does_not_load_linear_algebra_of_scipy() -> None:
     """It takes a third of the time of a command with kernels in the cache."""
     code = (
@@ -138,6 +140,7 @@ def test_json_is_one_document_for_files_scripts_and_names(
         assert found[0].get(key) == found[1].get(key) == found[2].get(key)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")
 def test_an_interrupted_simulation_keeps_what_it_has(tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
@@ -159,6 +162,7 @@ def test_an_interrupted_simulation_keeps_what_it_has(tmp_path: Path) -> None:
     assert len(rows.read_text().splitlines()) == 1 + len(document["times"])
 
 
+@pytest.mark.slow
 def test_rows_go_to_a_pipe_that_is_not_replaced(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "cardan", "solve", "planar_4r", "--csv", "/dev/stdout", "--json"],
@@ -448,6 +452,7 @@ def test_an_ascii_stdout_is_no_error() -> None:
     assert "chain of 90? elbows" in run.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")
 def test_ctrl_c_while_kernels_compile(tmp_path: Path) -> None:
     # a process started in the background may have SIGINT ignored, and its children too
@@ -485,22 +490,28 @@ def test_examples_lists_names_and_titles(capsys: Captured) -> None:
     assert read_json(capsys) == [{"name": e.name, "title": e.title} for e in installed().values()]
 
 
-def test_examples_solve_prints_a_table_and_facts(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cardan.examples.find_spec", lambda name: None)  # those from CAD have their own test
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [5, pytest.param(len(GALLERY), marks=pytest.mark.long)])
+def test_examples_solve_prints_a_table_and_facts(
+    count: int, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved = dict(list(GALLERY.items())[:count])  # those from CAD have their own test
+    monkeypatch.setattr("cardan.cli.examples.installed", lambda: solved)
     assert main(["examples", "--solve"]) == 0
     captured = capsys.readouterr()
     lines = captured.out.splitlines()
     assert lines[0].split() == [
         "mechanism", "status", "dof", "Grübler", "redundant", "residual", "iterations", "restarts", "time", "ms"
     ]  # fmt: skip
-    rows = [line.split() for line in lines[1 : 1 + len(GALLERY)]]
-    counts = [[e.name, "assembled", str(e.dof), str(e.gruebler), str(e.redundant)] for e in GALLERY.values()]
+    rows = [line.split() for line in lines[1 : 1 + count]]
+    counts = [[e.name, "assembled", str(e.dof), str(e.gruebler), str(e.redundant)] for e in solved.values()]
     assert [row[:5] for row in rows] == counts
-    assert {len(line) for line in lines[: 1 + len(GALLERY)]} == {len(lines[0])}
-    for name in GALLERY:
+    assert {len(line) for line in lines[: 1 + count]} == {len(lines[0])}
+    for name in solved:
         assert sum(line.startswith(f"{name}: ") for line in lines) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [5, pytest.param(len(GALLERY), marks=pytest.mark.long)])
 def test_examples_solve_as_json(count: int, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     solved = dict(list(GALLERY.items())[:count])
@@ -526,9 +537,7 @@ def _conflicting() -> cardan.Mechanism:
     return m
 
 
-def test_examples_solve_reports_failures(
-    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_solve_reports_failures(tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Example("rsur", "declared wrongly", dof=2, gruebler=1)
     _conflicting().save(tmp_path / "conflicting.cardan.toml")
     conflict = Example("conflicting", "cannot be", dof=3, gruebler=4, folder=tmp_path)
@@ -745,12 +754,14 @@ assert kept() == files, kept() - files
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [["rsur", "bricard", "coin"], pytest.param([], id="all", marks=pytest.mark.long)])
 def test_nothing_is_left_to_compile_after_warmup(names: list[str], own_cache: Path) -> None:
     run = run_python(f"NAMES = {names}\n{AFTER_WARMUP}", CARDAN_CACHE_DIR=str(own_cache))
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.slow
 def test_warmup_reports_progress_on_stderr(capsys: Captured) -> None:
     assert main(["warmup"]) == 0
     captured = capsys.readouterr()

@@ -25,6 +25,7 @@ def dwelling(angle):
     return u - cd.sin(2 * cd.pi * u) / (2 * cd.pi)
 
 
+@pytest.mark.slow
 def test_a_coupling_with_dwells_is_satisfied_with_its_rates() -> None:
     m = cd.Mechanism("dwell")
     first, second = m.body("first"), m.body("second", position=(1, 0, 0))

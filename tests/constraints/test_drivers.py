@@ -66,6 +66,7 @@ def test_every_function_the_library_offers_has_a_law():
     assert all(callable(getattr(cd, name)) for name in DERIVATIVES)
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 @pytest.mark.parametrize("name", LAWS)
 def test_a_driver_is_computed_with_its_derivatives(name):

@@ -83,6 +83,7 @@ def test_kernels_that_cannot_be_written_name_the_command(monkeypatch, tmp_path):
         checkout.make_kernels()
 
 
+@pytest.mark.slow
 def test_the_key_of_cached_kernels_depends_on_the_generated_text(package):
     """In a new process each: the first has to make the file, and it is made before the key is computed."""
     code = "from cardan.kernel.cache import SOURCES; print(SOURCES.digest('cardan.constraints._generated'))"

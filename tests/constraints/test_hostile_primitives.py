@@ -742,6 +742,7 @@ def needs_python(x, c, out):
     out[0] = x[0] * x[3] * TABLE.one
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
 def test_a_compilation_error_is_reported_at_first_use():
     made = by_hand(needs_python)()

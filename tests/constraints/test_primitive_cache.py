@@ -21,6 +21,7 @@ import cardan as cd
 from cardan.constraints import kernels
 from cardan.kernel import cache as kernel_cache
 from cardan.kernel import jit, memory
+from layers import sampled
 
 pytestmark = [
     pytest.mark.skipif(memory.JIT_DISABLED, reason="nothing is kept"),
@@ -199,7 +200,7 @@ def gone(path):
 DAMAGES = (truncated, emptied, garbled, zeroed, one_bit, prolonged, another_pickle, a_directory, a_dangling_link, gone)
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@sampled("damage", DAMAGES, 4, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("ending", [".py", ".nbi", ".nbc"])
 def test_a_damaged_file_is_detected_and_replaced(cache, ending, damage):
     for path in files(cache, ending):
@@ -214,6 +215,7 @@ def test_a_damaged_file_is_detected_and_replaced(cache, ending, damage):
 POISON = "import os\nopen({marker!r}, 'w').close()\nos._exit(7)\n"
 
 
+@pytest.mark.slow
 def test_a_file_with_a_different_text_is_never_executed(cache, tmp_path):
     (source,) = files(cache, ".py")
     poison = POISON.format(marker=str(tmp_path / "executed"))
@@ -348,6 +350,7 @@ def test_a_process_killed_while_writing_leaves_no_file_that_is_loaded(cache, whe
     assert right(in_child(cache, 5.5), 5.5).loaded
 
 
+@pytest.mark.slow
 def test_processes_killed_at_any_time_leave_no_file_that_is_loaded(cache):
     for k in range(8):
         child = Child(cache, evaluate, 6.5)
@@ -361,6 +364,7 @@ def test_processes_killed_at_any_time_leave_no_file_that_is_loaded(cache):
     assert found.loaded and not found.said
 
 
+@pytest.mark.slow
 def test_processes_may_compile_equal_and_different_primitives_concurrently(cache):
     factors = (7.5, 7.5, 7.5, 8.5)
     began = time.time() + 0.1
@@ -392,6 +396,7 @@ def double(_=None):
     return Found(value, bool(kernel.stats.cache_hits), [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])
 def test_the_cache_of_every_kernel_has_the_same_protection(cache, ending):
     assert [Child(cache, double).result().loaded for _ in range(2)] == [False, True]

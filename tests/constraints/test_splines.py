@@ -44,6 +44,7 @@ DRIVERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRIVERS)
 def test_rates_and_accelerations_of_spline_drivers_and_couplings_are_those_of_differences(name):
     m, turn, lift = cam(cd.spline(ANGLES, LIFTS, periodic=True), DRIVERS[name])

@@ -24,7 +24,7 @@ from cardan.constraints.user import MOST_ROWS, Recipe
 from cardan.coordinates import formulations
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import JIT_DISABLED, call_evaluator, call_primitive
-from cardan.solvers import abi
+from cardan.solvers.tables import JACOBIAN, Structure
 from later import Later
 from layers import sampled
 from mechanisms import random_quaternion
@@ -237,6 +237,7 @@ def inside(x):
     return (x[0] * x[1] + x[2] + 2 * x[3] * x[4] ** 2 + x[5] / (1 + x[0])) / 8 + x[5] / 16
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 def test_every_function_and_its_derivatives_are_those_of_sympy():
     assert set(UNARY) <= set(FUNCTIONS) and set(UNARY) <= set(dir(cd))
@@ -257,6 +258,7 @@ def test_every_function_and_its_derivatives_are_those_of_sympy():
 POWERS = (3, -1, -2, 0.5, 2.0, 1, 7, -0.5, 1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 def test_powers_and_their_derivatives_are_those_of_sympy():
     @cd.primitive(i="point", j="point")
@@ -282,6 +284,7 @@ def test_a_power_that_is_a_parameter_keeps_the_sign_of_its_base():
     assert (f[0], df[0, 0], g[0]) == (-8.0, 12.0, -12.0)
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 def test_vectors_and_orientations_and_their_derivatives_are_those_of_mpmath():
     matrix = np.array([[1, 2, 3], [0, -1, 4], [2, 0, 5]]) / 8
@@ -330,6 +333,7 @@ def random_expression(rng, leaves, library, depth):
     return library("tanh", a) ** 3 + library("exp", -b * b)
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 @sampled("seed", range(3), 1)
 def test_random_expressions_and_their_derivatives_are_those_of_mpmath(seed):
@@ -428,6 +432,7 @@ def check_by_differences(system, formulation, seed, tolerance=1e-8):
     close(formulations.gamma(system, formulation, q, v), -first_difference(rate, 4e-3), 1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @sampled("bodies", range(1, 7))
 def test_a_primitive_may_be_on_any_number_of_bodies(bodies, formulation):
@@ -458,6 +463,7 @@ def test_a_primitive_may_be_on_any_number_of_bodies(bodies, formulation):
     close([np.linalg.norm(b - a) for a, b in pairwise(world(result.state))], lengths, 1e-11)
 
 
+@pytest.mark.slow
 @sampled("formulation", FORMULATIONS, 1)
 def test_a_primitive_may_have_as_many_rows_as_are_allowed_and_hundreds_of_components(formulation):
     count = 66  # 198 components
@@ -628,6 +634,7 @@ def short_rod(i, j, *, length):
     return (cd.dot(j - i, j - i) - length**2) / (2 * length)
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 @sampled("unit", [1e-6, 1.0, 1e6], 2)
 @sampled("speed", [1e-3, 1.0, 1e3], 2)
@@ -667,6 +674,7 @@ def fails_derivative(x, c, out):
     out[3] = -1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", [2.5, 3.5])
 def test_a_kernel_by_hand_that_raises_is_never_satisfied(x):
     primitive = cd.primitive(i="point", j="point", rows=1, derivative=fails_derivative)(fails_far_away)
@@ -705,6 +713,7 @@ def summed(i, j, *, k):
     return i.x + i.y + i.z + j.x + j.y + j.z - 6 * k, j.z - i.z
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 @sampled("formulation", formulations.CHOICES)
 def test_arrays_of_a_kernel_by_hand_have_the_declared_sizes(formulation):
@@ -735,6 +744,7 @@ def one_row_derivative(x, c, out):
     out[3] = 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_function_that_is_already_compiled_gets_bounds_checks(compiled):
@@ -917,6 +927,7 @@ def in_another_process(code, given=b"", **variables):
     return subprocess.run(command, input=given, env=environment, capture_output=True, timeout=300, check=False)
 
 
+@pytest.mark.slow
 def test_a_process_that_does_not_know_the_function_can_solve_with_it():
     m = small_mechanism(declared(lambda i, j, *, offset: [cd.sin(j.z - i.z - offset), j.y * i.y]), offset=0.25)
     expected = m.assemble().state["body"].position.tolist()
@@ -996,6 +1007,7 @@ def test_no_damaged_graph_becomes_a_module(damage):
     assert Recipe.rebuild(recipe) == declared()
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 def test_the_text_of_a_module_contains_no_text_of_the_user():
     def function(i, j, *, parameter=3.25):
@@ -1030,6 +1042,7 @@ print(turn.text + many.text)
 """
 
 
+@pytest.mark.slow
 def test_every_process_writes_the_same_text():
     texts = {in_another_process(TEXT, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
     assert len(texts) == 1 and b"def primitive(x, c, f, df):" in texts.pop()
@@ -1078,11 +1091,12 @@ def evaluation(primitive):
         m.constrain(f"use {k}", primitive, **given, **dict.fromkeys(primitive.parameters, 1.0))
     problem = formulations.problem(m.system, "manifold")
     q = formulations.to_reference(m.system, m.system.authored)
-    sizes = (problem.rows, problem.structure[abi.JACOBIAN_SIZE], problem.structure[abi.WORK])
+    sizes = (problem.rows, Structure(problem.structure).jacobian_size, Structure(problem.structure).work)
     arrays = (problem.ints, problem.floats, q, np.empty(0), *map(np.zeros, sizes))
-    return lambda times: _repeat(times, problem.evaluate, abi.JACOBIAN, *arrays)
+    return lambda times: _repeat(times, problem.evaluate, JACOBIAN, *arrays)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(JIT_DISABLED, reason="times of compiled code")
 @pytest.mark.parametrize("name", ["distance", "rotation_vector"])
 def test_evaluation_is_about_as_fast_as_that_of_the_built_in(name):
@@ -1134,6 +1148,7 @@ print(f"{1e3 * seconds:.2f}", sorted(compiled), sorted(new))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
 def test_a_new_process_loads_a_primitive_within_30_ms_and_compiles_no_solver(own_cache):
     """30 ms of an idle machine; the best of some processes, each compared with the machine at that time."""

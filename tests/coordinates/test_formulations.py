@@ -117,6 +117,7 @@ OWN = {
 }
 
 
+@pytest.mark.slow
 @sampled("formulation", FORMULATIONS, 2)
 def test_a_formulation_loads_no_kernels_of_another(formulation):
     """Except those of the manifold, which judge every result."""

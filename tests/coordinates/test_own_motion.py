@@ -148,6 +148,7 @@ def first_difference(function, h=1e-3):
     return (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * h)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @sampled("seed", range(6), 2)
 def test_the_jacobian_is_the_derivative_along_retract(seed, form):
@@ -305,6 +306,7 @@ def no_rotation(angle):
     return ((1, angle, 0), (0, 1, 0), (0, 0, 1)), (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_motion_that_does_not_satisfy_its_equations_is_refused_by_name():
     m = cd.Mechanism()
     a, b = m.ground.frame(), m.body("b", position=(0.1, 0, 0)).frame()

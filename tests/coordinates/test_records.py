@@ -9,8 +9,8 @@ from cardan.coordinates import _records, formulations
 from cardan.examples import REGISTRY
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import JIT_DISABLED, piece
-from cardan.solvers import abi
-from cardan.system import layout
+from cardan.solvers.tables import Structure
+from cardan.system import tables as layout
 
 middle = piece(7, 3, 4)
 
@@ -42,7 +42,7 @@ def test_without_the_jit_a_piece_outside_its_array_is_refused(k):
 @pytest.mark.parametrize("name", ["rsur", "planetary_gear", "stewart_ups"])
 def test_the_pieces_of_a_workspace_hold_what_they_are_for(name):
     ints = REGISTRY[name].build().system.ints
-    plan = _records.plan_workspace(ints)
+    plan = _records.plan_workspace(layout.SystemTable(ints))
     bodies, widest, tallest = (int(ints[k]) for k in (layout.BODIES, layout.WIDEST, layout.TALLEST))
     sizes = np.diff([0, *plan])
     needed = [layout.MATRIX * bodies, max(widest, _records.AXES), widest, widest, widest * tallest]
@@ -69,4 +69,4 @@ def test_the_table_of_a_motion_problem_is_made_once_and_ends_with_the_curvatures
     assert np.array_equal(p.ints, np.concatenate([system.addressed, codes]))
     first = p.ints[layout.ANGLE_TABLE] + layout.ANGLE_RECORD * p.ints[layout.ANGLES]
     assert first == p.ints.size - codes.size
-    assert p.structure[abi.CONSTRAINTS] == codes.size
+    assert Structure(p.structure).constraints == codes.size

@@ -26,8 +26,9 @@ from cardan.examples.starts import random_start
 from cardan.joints import REGISTRY as KINDS
 from cardan.kernel.jit import jit
 from cardan.math import euler
-from cardan.solvers import abi, methods
-from cardan.system import layout
+from cardan.solvers import methods
+from cardan.solvers.tables import Structure
+from cardan.system import tables as layout
 from cardan.system.parts import Feature
 from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
@@ -374,6 +375,7 @@ def rows_of(system, chosen):
     return np.repeat(np.asarray(chosen, dtype=bool), np.asarray(sizes, dtype=int))
 
 
+@pytest.mark.slow
 def test_ball_joints_above_the_ancestor_are_among_these_mechanisms():
     counts = [sum(are_behind_a_ball(make())) for make in SYSTEMS.values()]
     assert sum(count > 0 for count in counts) >= 5
@@ -450,6 +452,7 @@ def test_jacobian_by_differences_in_every_mechanism(name, form):
         close(J @ v, expected, DIFFERENCE)
 
 
+@pytest.mark.slow
 def test_these_mechanisms_have_every_joint_in_the_tree_and_every_constraint_cut():
     in_tree, cut = set(), set()
     mechanisms = [random_mechanism(seed, loops=loops) for seed in range(10) for loops in (2, 9)]
@@ -511,6 +514,7 @@ def along(system, x, value):
     )
 
 
+@pytest.mark.slow
 @sampled("seed", range(3), 1)
 def test_recursion_13_is_the_derivative_of_a_turned_vector(seed):
     system, x, poses = branched(seed)
@@ -519,6 +523,7 @@ def test_recursion_13_is_the_derivative_of_a_turned_vector(seed):
         close(poses.J(body, u), along(system, x, lambda r, body=body: r.A[body] @ u), DIFFERENCE)
 
 
+@pytest.mark.slow
 @sampled("seed", range(3), 1)
 def test_recursion_16_holds_with_the_place_on_the_body_before_and_not_as_printed(seed):
     """The second term is J_{i−1}(s′_{i−1,i}): s_{i−1,i} is fixed on body i−1.  Printed: J_i."""
@@ -567,7 +572,8 @@ def test_equations_20_are_the_rows_of_the_evaluator(which):
         "distance_squared": (Feature(point, bodies[i], P), Feature(point, bodies[j], Q)),
     }[which]
     parameters = (0.0,) * len(REGISTRY[which].parameters)
-    system = System(bodies, [*m.joints.values(), Bundle("it", [Relation(REGISTRY[which], features, parameters)])])
+    bundles = [*m.joints.values(), Bundle("it", [Relation(REGISTRY[which], features, parameters)])]
+    system = System([body._record for body in bodies], bundles)
     form = "relative_euler_parameters"
     x = random_coordinates(system, form, 1)
     poses = Recursion(system, x)
@@ -651,7 +657,7 @@ def test_a_bundle_that_declares_no_motion_stays_a_constraint():
     a, b = m.body("a"), m.body("b")
     hinge = m.revolute("hinge", a.frame(), b.frame())
     assert tree.spanning_tree(m.system).joints == ("hinge",)
-    grown = tree.spanning_tree(System([a, b], [Bundle("own", hinge.relations)]))
+    grown = tree.spanning_tree(System([a._record, b._record], [Bundle("own", hinge.relations)]))
     assert grown.joints == ()
     assert len(grown.paths) == len(hinge.relations)
 
@@ -1080,10 +1086,11 @@ def test_tables_grow_with_the_chain_and_not_with_its_square():
     for count in (100, 2000):
         p = formulations.problem(chain(count).system, "relative")
         tables = p.ints.size + p.floats.size + p.structure.size + p.linear.pattern.size + p.linear.work
-        sizes.append((tables + p.structure[abi.WORK] + p.structure[abi.JACOBIAN_SIZE]) / count)
+        sizes.append((tables + Structure(p.structure).work + Structure(p.structure).jacobian_size) / count)
     assert sizes[1] <= 1.05 * sizes[0]
 
 
+@pytest.mark.slow
 def test_time_of_evaluation_is_linear_in_the_chain():
     seconds = []
     for count in (500, 4000):
@@ -1124,6 +1131,7 @@ def test_loops_along_a_chain_stay_local():
 # --- what is compiled -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_kernels_of_joint_coordinates_load_only_when_asked_for():
     code = """
 import sys

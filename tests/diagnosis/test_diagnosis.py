@@ -113,6 +113,7 @@ def every_joint_free(m, u, rng):
         before = before if rng.random() < 0.3 else body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("u", [1e-3, 1.0, 1e3])
 def test_each_free_motion_changes_one_coordinate_by_one_and_no_other(u):
     """Of a tree with all joints: by finite differences of the coordinates that its words name."""

@@ -8,10 +8,10 @@ import pytest
 import cardan as cd
 from cardan import examples
 from cardan.coordinates import formulations
-from cardan.dynamics import abi, algebra
+from cardan.dynamics import algebra, tables
 from cardan.dynamics._equations import ACCURATE, EPSILON, PROXIMAL, REGULAR
 from cardan.solvers import _blocks
-from cardan.solvers import abi as solvers_abi
+from cardan.solvers import tables as solvers_abi
 from cardan.solvers.linear import band_order, minimum_degree
 from layers import sampled
 
@@ -159,16 +159,16 @@ class Case:
 
     def solve(self, linear, b, c, epsilon=0.0, iterations=0):
         """(u, λ of each row, pivot)."""
-        control = np.zeros(abi.CONTROL)
-        control[abi.EPSILON], control[abi.PROXIMAL] = epsilon, iterations
+        control = tables.Control.new(epsilon=epsilon, proximal=iterations)
         x = np.concatenate([b, c[linear.equations]])
         scratch, matrix = np.full(2 * x.size, np.nan), np.full(linear.matrix, np.nan)
-        for op in (abi.FACTOR, abi.SOLVE):
-            arguments = (linear.pattern, control, x, scratch, control, self.jacobian, matrix)
+        for op in (tables.FACTOR, tables.SOLVE):
+            floats = control.as_floats
+            arguments = (linear.pattern, floats, x, scratch, floats, self.jacobian, matrix)
             assert _blocks.call_at(linear.address, op, *arguments) == 0
         multipliers = np.zeros(len(c))
         multipliers[linear.equations] = x[b.size :]
-        return x[: b.size], multipliers, control[abi.PIVOT]
+        return x[: b.size], multipliers, control.pivot
 
     def reference(self, b, c, rows):
         """u and the λ of least norm by the singular values of Ĵ; the smallest that is not zero."""
@@ -300,6 +300,7 @@ def test_the_factor_grows_with_the_number_of_bodies_and_no_faster(make):
     assert np.all(np.divide(*sizes[::-1]) < 2.2)
 
 
+@pytest.mark.slow
 def test_the_cheapest_order_is_chosen():
     for name, build in ALL.items():
         m = build()

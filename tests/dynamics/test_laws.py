@@ -59,7 +59,7 @@ def random_mechanism(rng, loops):
     drawn = build(case)
     drawn = drawn[0] if isinstance(drawn, tuple) else drawn
     m = add_masses(drawn, rng)
-    m._gravity = tuple(rng.normal(size=3) * 5)
+    m.gravity = tuple(rng.normal(size=3) * 5)
     return m
 
 
@@ -210,7 +210,7 @@ def test_tighter_tolerances_give_smaller_errors(name):
 def test_joints_stay_closed(name):
     """Over 2 s from rest, without drivers and limits, at rtol 1e-7; the energy is kept to 1e-4."""
     m = gallery(name, np.random.default_rng(5))
-    m._gravity = (2.0, -8.0, -5.0)
+    m.gravity = (2.0, -8.0, -5.0)
     simulation = m.simulate(2.0, rtol=1e-7)
     assert simulation.ok, simulation.text()
     assert simulation.drift.max() <= CLOSED
@@ -225,7 +225,7 @@ SINGULAR = ("delta_robot",)  # released, it comes to poses where reactions grow 
 def test_a_run_that_ends_at_a_singular_pose_says_so(options):
     """A released delta robot: its parallelograms become flat, and one singular value of J tends to zero."""
     m = gallery("delta_robot", np.random.default_rng(5))
-    m._gravity = (2.0, -8.0, -5.0)
+    m.gravity = (2.0, -8.0, -5.0)
     simulation = m.simulate(20.0, **options)
     assert not simulation.ok and simulation.drift.max() <= CLOSED
     assert "singular pose" in simulation.reason and "'cross_" in simulation.reason, simulation.text()
@@ -238,11 +238,12 @@ def test_a_run_that_ends_at_a_singular_pose_says_so(options):
 
 def test_a_step_that_is_too_large_is_not_called_singular():
     m = gallery("rsur", np.random.default_rng(5))
-    m._gravity = (2.0, -8.0, -5.0)
+    m.gravity = (2.0, -8.0, -5.0)
     found = m.simulate(4.0, step=0.5)
     assert not found.ok and "singular" not in found.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"step": 1e-2}, {"rtol": 1e-6}], ids=str)
 def test_redundant_joints_stay_closed_far_away(options):
     """Two bodies on two hinges of one axis fall for 1000 s, millions of extents: joints are closed to rounding."""
@@ -269,7 +270,7 @@ def test_joints_stay_closed_for_100_s(name, driven):
     m = gallery(name, np.random.default_rng(5), drivers=driven)
     if driven and not any(joint.kind.name == "drive" for joint in m.joints.values()):
         return
-    m._gravity = (2.0, -8.0, -5.0)
+    m.gravity = (2.0, -8.0, -5.0)
     simulation = m.simulate(100.0, rtol=1e-6)
     is_singular = name in SINGULAR and not driven and "singular pose" in simulation.reason
     assert simulation.ok or is_singular, simulation.text()
@@ -287,7 +288,7 @@ def test_contacts_stay_closed_for_100_s_or_until_one_ends(name, driven):
     for joint in list(m.joints.values()):
         if joint.kind.name in ("limit", "drive") and not driven:
             m.remove(joint.name)
-    m._gravity = (2.0, -8.0, -5.0)
+    m.gravity = (2.0, -8.0, -5.0)
     simulation = m.simulate(100.0, rtol=1e-6)
     assert simulation.ok or simulation.status == "contact", simulation.text()
     assert simulation.ok or "reaches the edge of a shape" in simulation.reason
@@ -325,7 +326,7 @@ def fall(model, *, unit=1.0, motion=None, **order):
     R, t = (np.eye(3), np.zeros(3)) if motion is None else motion
     built = model.build(unit=unit, motion=motion, **order)
     m = built.mechanism
-    m._gravity = tuple(R @ np.array([0.3, -9.0, -4.0]) * unit)
+    m.gravity = tuple(R @ np.array([0.3, -9.0, -4.0]) * unit)
     for name in m.bodies:
         m[name].center = np.array([0.3, 0.1, 0.05]) * unit
         m[name].inertia = np.diag([0.02, 0.05, 0.06]) * unit**2
@@ -465,7 +466,7 @@ def test_a_step_that_is_too_large_is_flagged(step, method):
     for name in ("RSUR", "planar 4R", "Stewart UPS", "bricard", "bent_chain", "double_cardan", "four_cylinder"):
         if name in MODELS:
             m = MODELS[name]().build().mechanism
-            m._gravity = (0.0, -9.81, 0.0) if name == "planar 4R" else m.gravity
+            m.gravity = (0.0, -9.81, 0.0) if name == "planar 4R" else m.gravity
             for body in m.bodies.values():
                 body.center, body.inertia = (0.3, 0.1, 0.05), np.diag([0.02, 0.05, 0.06])
         else:

@@ -12,7 +12,8 @@ import pytest
 
 import cardan as cd
 from cardan.coordinates import formulations
-from cardan.dynamics import abi, loads
+from cardan.dynamics import loads, tables
+from cardan.dynamics.build import equations_of
 from cardan.dynamics.functions import Recorded
 from cardan.errors import ModelError
 from cardan.kernel.memory import JIT_DISABLED
@@ -25,7 +26,7 @@ CASES = [case for row in LOADS.values() for case in row.cases]
 
 
 def forces_of(m):
-    return m._equations()[0].forces
+    return equations_of(m._model.drawing)[0].forces
 
 
 def packed(rig):
@@ -37,10 +38,9 @@ def packed(rig):
 
 def forces_at(forces, q, v, t=TIME):
     """All of Q: of the kernel, and of Python's calls."""
-    control = np.zeros(abi.CONTROL)
-    control[abi.ASK_TIME] = t
+    control = tables.Control.new(ask_time=t).as_floats
     out, extra = np.zeros(v.size), np.full(v.size, np.nan)
-    forces._call(abi.FORCE, q, v, out, control)
+    forces._call(tables.FORCE, q, v, out, control)
     forces.extra(t, q, v, extra)
     return out + extra
 
@@ -80,7 +80,7 @@ def test_kernels_stay_within_their_workspace():
     rig = Rig(0)
     for k, case in enumerate(CASES):
         case(rig)
-        rig.m._loads[f"load {k}"] = rig.m._loads.pop("load")
+        rig.m._model.loads[f"load {k}"] = rig.m._model.loads.pop("load")
     forces, q, v = packed(rig)
     everything = forces_at(forces, q, v)
     assert np.isfinite(everything).all() and forces.asks
@@ -579,7 +579,7 @@ def test_a_load_that_becomes_infinite_stops_the_run_and_earlier_results_are_kept
             m.force("servo", block.point(), lambda t, state: (0.0, 0.0, math.inf if t > 0.5 else 0.0))
 
     m = oscillator(add)
-    m._gravity = (0.0, 0.0, 0.0)
+    m.gravity = (0.0, 0.0, 0.0)
     start = m.state.with_rates(np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]))
     run = m.simulate(1.0, start, **options)
     assert run.status == "not finite" and "servo" in run.reason and "earlier results are kept" in run.reason

@@ -102,6 +102,7 @@ def stiff() -> cd.Mechanism:
     return m
 
 
+@pytest.mark.slow
 def test_generalised_alpha_takes_large_steps_with_stiff_springs():
     """At ωh = 5 an explicit method cannot; the slow motion has an error of order two."""
     m = stiff()

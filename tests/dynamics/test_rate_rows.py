@@ -76,6 +76,7 @@ def point_rate(pose, v, place):
     return v[:3] + turned @ np.cross(v[3:], place), turned @ v[3:]
 
 
+@pytest.mark.slow
 def test_rows_are_those_of_the_definition():
     m = tumbling()
     rows = RateRows(m.system)
@@ -203,6 +204,7 @@ def test_a_sleigh_with_its_centre_ahead_follows_its_equations():
     np.testing.assert_allclose(sim.positions("sled")[-1, :2], oracle.y[:2, -1], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_ball_on_a_turntable_orbits_at_two_sevenths():
     """Centre of a solid ball that rolls on a disc at Ω: a circle at the rate 2Ω/7."""
     omega, radius = 3.0, 0.1
@@ -287,6 +289,7 @@ def test_freedom_is_counted_in_position_and_in_velocity():
     assert "in velocity" not in report.text()
 
 
+@pytest.mark.slow
 def test_rate_rows_join_pieces_in_velocity_alone():
     m = cd.Mechanism("two")
     for k, name in enumerate(("left", "right")):

@@ -310,6 +310,7 @@ def test_a_pendulum_reaches_its_stop_at_the_time_of_its_closed_form():
         assert np.abs(angle[~falls] + 0.5).max() <= 1e-12 and np.abs(speed[~falls]).max() <= 1e-12
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_steps_of_a_four_bar_take_80_megabytes():
     m = REGISTRY["rsur"].build()
     for name in [name for name, joint in m.joints.items() if joint.kind.name in ("drive", "limit")]:
@@ -348,6 +349,7 @@ def test_a_limit_pushes_while_it_is_reached(hinges):
     assert sim.drift.max() <= 1e-12
 
 
+@pytest.mark.slow
 def test_loads_enter_driven_motions_and_efforts():
     """A driven pendulum with a torsion spring, a damper, an actuator and a called force: the motor gives the rest."""
     m = pendulum(length=0.7, mass=2.0, moment=0.1)
@@ -406,6 +408,7 @@ def test_energy_is_kept_and_joints_stay_closed(name):
     assert sim.drift.max() <= 1e-12
 
 
+@pytest.mark.slow
 def test_coordinates_read_at_all_times_are_those_of_the_states():
     for sim, m in ((s, m) for m, s in (simulated("stewart_ups"), simulated("lead_screw"), simulated("planar_4r"))):
         for joint in m.joints.values():
@@ -429,6 +432,7 @@ def test_copies_and_pickles_of_a_simulation_are_equal_to_it():
         assert np.array_equal(twin.drift, sim.drift)
 
 
+@pytest.mark.slow
 def test_a_simulation_is_saved_and_drawn(tmp_path):
     m = pendulum()
     sim = m.simulate(0.5, step=1e-2)

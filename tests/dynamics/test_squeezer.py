@@ -156,6 +156,7 @@ def test_the_equations_in_angles_are_those_of_the_test_set():
     assert np.abs(InAngles.LOOPS @ np.exp(1j * (InAngles.T @ START)) - [B, A, A]).max() <= 1e-16
 
 
+@pytest.mark.slow
 def test_the_printed_multipliers_do_not_belong_to_the_printed_angles_and_velocities():
     """They have 6 to 7 right digits; those of the printed angles and velocities have more."""
     at_printed = InAngles().solve(np.array(ANGLES), np.array(RATES))[1]
@@ -166,6 +167,7 @@ def test_the_printed_multipliers_do_not_belong_to_the_printed_angles_and_velocit
     assert differences[5] == pytest.approx(1.26e-6, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"step": 5e-6}, {"rtol": 1e-11}], ids=["5 us", "rtol"])
 def test_the_squeezer_agrees_with_the_test_set_and_its_equations(options):
     """The seven angles and the six multipliers at .03 s."""

@@ -88,7 +88,8 @@ def test_whitworths_quick_return_takes_the_time_of_its_angles():
     assert at.coordinate("link hinge") == pytest.approx([np.arcsin(r / d), -np.arcsin(r / d)], abs=1e-12)
 
 
-@sampled(("slots", "largest"), [(3, 31.392), (4, 5.407), (5, 2.299), (6, 1.350), (8, 0.700)], 2)
+@pytest.mark.slow
+@sampled(("slots", "largest"), [(3, 31.392), (4, 5.407), (5, 2.299), (6, 1.350), (8, 0.700)], 1)
 def test_the_wheel_of_a_geneva_drive_has_its_largest_acceleration(slots, largest):
     """[Norton2012] chapter 2: the acceleration is ω² tan(π/n) where the pin enters, and largest before the middle."""
     k = sin(pi / slots)
@@ -539,6 +540,7 @@ def test_a_top_sleeps_above_its_critical_spin():
         assert (exact.max() < 5 * tilt) == (share > 1)
 
 
+@pytest.mark.slow
 def test_a_swinging_atwood_machine_follows_its_equations():
     """(M + m) r̈ = m r θ̇² − M g + m g cos θ, d(r² θ̇)/dt = −g r sin θ; the rope over small pulleys is a coupling."""
     heavy, bob = 3.0, 1.0

@@ -194,7 +194,7 @@ def test_a_wheel_is_a_short_form_of_a_contact() -> None:
     again = loaded(writer.dumps(m))
     assert again == m
     assert writer.dumps(again) == writer.dumps(m)
-    assert list(again._rate_rows) == ["rolls.roll"]
+    assert list(again.rate_rows) == ["rolls.roll"]
     assert again.diagnose(again.assemble().state).dof == m.diagnose(m.assemble().state).dof
 
 

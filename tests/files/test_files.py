@@ -323,6 +323,7 @@ def test_what_a_file_cannot_carry_is_refused_by_name_and_nothing_is_written(tmp_
         m.save(file)
 
 
+@pytest.mark.slow
 def test_recorded_primitives_are_carried_with_all_kinds_of_arguments() -> None:
     @cd.primitive(a="orientation", b="orientation", p="point", q="angle", d="displacement", unit=["rad"] * 3 + ["m"])
     def mixed(a, b, p, q, d, *, gain, bias=0.25):
@@ -380,6 +381,7 @@ def test_numbers_survive_every_unit_to_the_last_bit(length: str, angle: str) -> 
             assert chosen.to_si(number, quantity) == value
 
 
+@pytest.mark.slow
 def test_files_in_other_units_give_the_same_mechanism() -> None:
     for name in ("folding_table", "lead_screw", "planetary_gear", "stewart_distance"):
         m = REGISTRY[name].build()
@@ -898,6 +900,7 @@ def test_migrations_are_applied_in_order() -> None:
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [600, pytest.param(3000, marks=pytest.mark.long)])
 def test_fast_reading_agrees_with_the_standard_library(count: int) -> None:
     """On the texts of this library, and on mutations of them, where it must agree or give up."""
@@ -1059,6 +1062,7 @@ def kill_in_saves(count: int, folder: Path) -> None:
     assert halfway > count // 10, halfway  # and many in the middle of one
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork")
 def test_a_killed_save_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
     kill_in_saves(40, tmp_path)
@@ -1090,6 +1094,7 @@ def run_mutations(first: int, cases: int) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.slow
 def test_mutated_files_are_valid_or_refused_with_their_place() -> None:
     run_mutations(0, 200)
 
@@ -1142,6 +1147,7 @@ def fits(value: object, rule: dict, root: dict) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_files_fit_the_schema_and_wrong_ones_do_not() -> None:
     made = schema.schema()
     documents = [tomllib.loads(writer.dumps(REGISTRY[name].build())) for name in REGISTRY]
@@ -1172,6 +1178,7 @@ def chain(count: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.slow
 def test_the_time_of_reading_is_linear_in_the_bodies() -> None:
     times = {}
     for count in (1000, 4000):
@@ -1187,6 +1194,7 @@ def test_the_time_of_reading_is_linear_in_the_bodies() -> None:
     assert times[4000] < 4.0, times  # 10,000 bodies take less than 2 s on an idle machine
 
 
+@pytest.mark.slow
 def test_reading_keeps_frozen_objects_and_the_state_of_the_collector() -> None:
     content = chain(10)
     for was_on in (True, False):

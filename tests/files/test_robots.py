@@ -64,7 +64,7 @@ def test_masses_limits_and_friction_are_those_of_the_urdf(tmp_path: Path) -> Non
     assert m["j4"].coordinate(result.state) == pytest.approx(0.2 - 0.5 * m["j1"].coordinate(result.state), abs=1e-12)
     again = reader.read(writer.dumps(m), "x", False)
     assert writer.dumps(again) == writer.dumps(m)
-    assert ("l5", "tool") in again._source.frames
+    assert ("l5", "tool") in again._model.source.frames
 
 
 @needs_mujoco

@@ -36,6 +36,7 @@ def judged_minima(a, b, pose, within):
     return x[kept], found[kept]
 
 
+@pytest.mark.slow
 def test_all_local_minima_of_two_surfaces():
     a, b, pose = pair_of_patches(0, 1.3)
     pairs = g.Distance(a, b).minima(pose, within=0.8)
@@ -150,6 +151,7 @@ def test_a_shape_with_itself():
         assert g.closest_pair(shape, shape, budget=2000).distance < 1e-12
 
 
+@pytest.mark.slow
 def test_a_face_and_a_ball_are_a_radius_closer_than_its_centre():
     """A trimmed edge in a closest pair of two shapes."""
     f = judge.face(g)

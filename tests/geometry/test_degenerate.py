@@ -51,6 +51,7 @@ CENTRES = {
 }
 
 
+@pytest.mark.slow
 @sampled("name", CENTRES, 5)
 def test_points_that_are_equally_far_from_a_whole_curve_or_surface(name):
     shape, p, expected = CENTRES[name]
@@ -59,6 +60,7 @@ def test_points_that_are_equally_far_from_a_whole_curve_or_surface(name):
     assert pair.distance - pair.margin <= expected and pair.margin < 1e-3
 
 
+@pytest.mark.slow
 def test_pairs_that_are_not_isolated_have_a_distance_and_no_derivative_of_points():
     query = g.Distance(g.sphere(1.0), g.sphere(0.4))
     pair = query.closest()
@@ -85,6 +87,7 @@ def test_identical_surfaces_and_small_shifts():
         assert 0.0 < pair.distance <= height and pair.margin <= pair.distance + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [7, 15])
 def test_pairs_of_high_degree(degree):
     x = np.linspace(0.0, 1.0, degree + 1)
@@ -131,6 +134,7 @@ def test_margins_include_the_rounding_of_far_places():
     assert abs(pair.distance - (1e9 - 1.0)) <= pair.margin < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_all_local_minima_of_two_curves_in_space(seed):
     """Saddle points with H_ii > 0 must be excluded too."""
@@ -191,6 +195,7 @@ def test_bad_queries_are_named(words):
     assert words in str(caught.value), str(caught.value)
 
 
+@pytest.mark.slow
 def test_loops_that_cross_within_one_part_in_a_thousand_or_coincide_are_named():
     s = g.Surface(*judge.bumps(np.random.default_rng(0)))
     t = np.linspace(0.0, 2.0 * np.pi, 2001)[:-1]

@@ -97,6 +97,7 @@ def test_a_query_of_a_mesh_is_like_that_of_other_shapes():
             bad()
 
 
+@pytest.mark.slow
 def test_a_mesh_and_smooth_shapes_have_the_distance_of_closed_forms():
     mesh = g.Mesh(TETRAHEDRON, OUTWARDS)
     third = np.full(3, 1.0 / 3.0)

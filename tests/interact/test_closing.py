@@ -66,6 +66,7 @@ def test_no_mechanism_of_the_gallery_is_met_against_the_verdict(name: str) -> No
         assert not met or m.diagnose(session.state).assembled, f"start {seed} after {session.cycles} steps"
 
 
+@pytest.mark.slow
 def test_no_fuzzed_mechanism_is_met_against_the_verdict() -> None:
     assert [claim for k in range(CASES) for claim in false_claims(generate(SEED, k))] == []
 
@@ -98,6 +99,7 @@ def test_a_solver_that_stalls_at_rounding_is_met_where_the_verdict_is(number: in
     assert met, f"not met after {session.cycles} steps; the verdict is {m.diagnose(session.state).residual:.2e}"
 
 
+@pytest.mark.slow
 def test_a_session_continues_in_another_process(tmp_path):
     """Its tables hold addresses, so it is made anew from its state."""
     m = examples.REGISTRY["rsur"].build()

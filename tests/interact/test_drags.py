@@ -18,6 +18,7 @@ def check(count: int, seed: int) -> None:
     assert found["passages"] > 0
 
 
+@pytest.mark.slow
 def test_some_random_drags():
     check(300, 1)
 

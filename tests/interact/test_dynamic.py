@@ -144,6 +144,7 @@ def test_the_energy_of_a_session_is_its_definition():
         assert np.isnan(ses.energy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["constraint", "spring"])
 def test_a_hand_at_rest_never_adds_energy(kind):
     m = cd.Mechanism("chain", gravity=(0, -9.81, 0))
@@ -166,6 +167,7 @@ def test_a_hand_at_rest_never_adds_energy(kind):
             assert max(energies) <= energies[0] + 1e-6
 
 
+@pytest.mark.slow
 def test_a_limit_stops_a_falling_bar_and_the_hand_feels_nothing_of_it():
     m = pendulum()
     m.limit("floor", m["A"], lower=-0.5)

@@ -279,6 +279,7 @@ def test_a_closed_session_refuses_every_use():
     assert np.array_equal(ses.state.coordinates, state.coordinates)
 
 
+@pytest.mark.slow
 def test_threads_that_use_one_session_are_refused_or_wait_and_the_pose_stays_valid():
     m = REGISTRY["strandbeest"].build()
     errors, done = [], []

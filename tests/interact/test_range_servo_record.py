@@ -10,7 +10,6 @@ from scipy.integrate import solve_ivp
 
 import cardan as cd
 from cardan.examples import REGISTRY
-from cardan.interact import abi
 from cardan.math import euler
 
 X, Y, Z = np.eye(3)
@@ -90,6 +89,7 @@ def test_gears_without_a_limit_turn_for_ever(ratio):
     assert found[:2] == (-np.inf, np.inf) and found.reasons == ("no end", "no end")
 
 
+@pytest.mark.slow
 def test_the_ends_of_a_screw():
     m = cd.Mechanism()
     nut = m.body("nut")
@@ -120,6 +120,7 @@ def test_a_slide_reaches_a_limit_far_away():
     assert found[:2] == pytest.approx((-5.0, 2000.0)) and found.reasons == ("limit end", "limit end")
 
 
+@pytest.mark.slow
 def test_a_limit_of_another_joint_does_not_end_the_range_of_an_arm():
     m = cd.Mechanism()
     last = m.ground
@@ -273,10 +274,8 @@ def test_a_servo_follows_targets_and_can_be_recorded(mode):
 def test_a_target_that_is_not_finite_in_the_shared_array_is_an_event():
     ses = slider_crank(0.4, 1.3).session()
     ses.grasp("crank", (0.4, 0, 0))
-    from cardan.interact import abi
-
-    row = ses._hand_row(0)
-    row[abi.ASKED], row[abi.VERSION] = np.nan, row[abi.VERSION] + 2
+    record = ses._hand_record(0)
+    record.asked[0], record.version = np.nan, record.version + 2
     before = ses.coordinates.copy()
     ses.step()
     np.testing.assert_allclose(ses.coordinates, before, atol=1e-13)
@@ -393,7 +392,7 @@ def test_a_range_stops_at_the_first_of_two_limits_in_one_step():
 def test_a_long_part_of_a_drag_follows_rate_rows_to_fourth_order():
     """The part d of a step, projected to the heading all along its way: ẋ = t (t·d), θ̇ = d₅, t = (cos θ, sin θ)."""
     ses = cart().session()
-    ses._control[abi.MOST_SUBSTEPS] = 1.0
+    ses._control.most_substeps = 1.0
     hand = ses.grasp("car", (1, 0, 0))
     hand.target = (1, 2, 0)
     longest = 0.0

@@ -10,7 +10,6 @@ import pytest
 
 import cardan as cd
 from cardan.examples import REGISTRY
-from cardan.interact import abi
 from fuzz import branches, drags
 from papers import hand as hand_study
 
@@ -178,8 +177,8 @@ def test_a_bad_target_in_the_shared_array_is_never_called_reached(mode, bad):
     with m.session(mode=mode) as ses:
         hand = ses.grasp("crank", (1, 0, 0))
         before = ses.coordinates.copy()
-        hand._row[abi.ASKED] = bad
-        hand._row[abi.VERSION] += 2.0
+        hand._record.asked[0] = bad
+        hand._record.version += 2.0
         status = ses.step()
         assert status != cd.SessionStatus.REACHED
         assert [event[1:] for event in ses.events] == [("bad target", "crank")]

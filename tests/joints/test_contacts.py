@@ -299,6 +299,7 @@ def test_what_does_not_touch_in_a_point_is_refused_by_name():
     assert not m.joints and not m.rate_rows
 
 
+@pytest.mark.slow
 def test_a_conformal_contact_is_never_reported_as_assembled():
     """A drum in its own bore touches along a circle, parallel drums along a line."""
     for radius, side, at in ((0.5, "inside", (0, 0, 0.1)), (0.3, "outside", (0.8, 0, 0))):

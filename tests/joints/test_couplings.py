@@ -254,6 +254,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.slow
 @sampled("name", FUNCTIONS, 5)
 def test_a_coupler_computes_its_function(name):
     """A slide is driven to and fro; what is coupled to it is where the function, by NumPy, says."""
@@ -346,6 +347,7 @@ def test_a_train_is_assembled_in_every_formulation(formulation):
             assert abs(m[f"{name} hinge"].coordinate(result.state) - TURN * turns) <= 1e-9
 
 
+@pytest.mark.slow
 def test_a_differential_shares_its_turns():
     """Two side gears and a cross gear on a carrier that turns: left + right = 2·carrier, whatever each does."""
     m = cd.Mechanism("differential")

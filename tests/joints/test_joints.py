@@ -237,6 +237,7 @@ def drawn_directions():
     return [unit(z) for z in [*grid[np.any(grid, axis=1)], *flat, *np.roll(flat, 1, axis=1), *np.roll(flat, 2, axis=1)]]
 
 
+@pytest.mark.slow
 def test_the_default_x_does_not_jump_where_people_draw():
     rng = np.random.default_rng(30)
     m = cd.Mechanism()

@@ -149,6 +149,7 @@ def test_a_car_slides_down_a_helix_as_its_closed_form_says():
     assert np.ptp(simulation.energy.total) < 1e-9
 
 
+@pytest.mark.slow
 def test_round_a_closed_curve_the_frame_turns_by_the_total_torsion():
     """After each round by −∮τ ds about the tangent; a Frenet frame comes back."""
     curve = closed()
@@ -179,6 +180,7 @@ def test_round_a_closed_curve_the_frame_turns_by_the_total_torsion():
     assert np.angle(np.exp(1j * (about - rounds * twist))) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_path_is_copied_pickled_and_saved(tmp_path):
     for follow, options in (("frenet", {}), ("least_turning", {"up": (0.1, 0.2, 1.0)})):
         t = np.linspace(0, 5, 12)

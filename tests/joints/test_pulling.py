@@ -64,6 +64,7 @@ def test_a_point_on_a_surface_is_guided_on_both_sides():
     assert m.simulate(0.1).ok and not m.simulate(0.1).notes
 
 
+@pytest.mark.slow
 def test_a_driven_cam_lifts_off_where_the_acceleration_exceeds_gravity():
     """y = r + e sin ωt: the force is m (g − e ω² sin ωt)."""
     e, g = 0.1, 10.0

@@ -32,6 +32,7 @@ def test_an_eccentric_cam_lifts_a_flat_follower_by_its_closed_form():
     assert m.diagnose(motion.states[3]).dof == 1
 
 
+@pytest.mark.slow
 def test_a_roller_turns_by_its_closed_form():
     """An eccentric cam and an offset follower: (ω₂ − α̇) r₂ = −(ω₁ − α̇) r₁, with the angle α of the line of centres."""
     r, e, roll, offset = 0.3, 0.1, 0.08, 0.05
@@ -257,6 +258,7 @@ def rattleback_rates(_, y):
     return np.concatenate([v, spin, np.linalg.solve(M, Q)[:6]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("duration", [2.0, pytest.param(20.0, marks=pytest.mark.long)])
 def test_a_rattleback_reverses_its_spin(duration):
     m = cd.Mechanism("rattleback")

@@ -55,6 +55,7 @@ def run(code, cache, *, path=None, **variables):
     return done.stdout.splitlines(), done.stderr.splitlines()
 
 
+@pytest.mark.slow
 def test_where_no_cache_can_be_written_kernels_run_uncached_after_one_warning(tmp_path):
     """The directory would be below a regular file: even root cannot create it."""
     obstacle = tmp_path / "file"

@@ -176,6 +176,7 @@ def test_the_library_loads_without_the_classes_of_the_cache(monkeypatch, load, c
     assert not module.is_cached(double)
 
 
+@pytest.mark.slow
 def test_without_the_class_of_c_functions_they_are_compiled_uncached(cache, load, caplog, monkeypatch):
     def none(*arguments, **options):
         raise TypeError("other arguments")
@@ -237,6 +238,7 @@ def calls_of(inner) -> int:
     return len(re.findall(r"call [^\n]*long_function", code))
 
 
+@pytest.mark.slow
 def test_inner_functions_are_inlined():
     """forceinline: without it LLVM decides, and a process that loads kept code may run another copy."""
     options = {key: value for key, value in jit._INLINE.items() if key != "forceinline"}
@@ -382,6 +384,7 @@ def rest_of(array, first):
     return whole.size, whole[0], whole.sum(), rest[-1]
 
 
+@pytest.mark.slow
 def test_arrays_are_made_that_own_nothing():
     """populate_array: data, shape, strides, itemsize, meminfo."""
     assert rest_of(np.arange(6.0), 2) == (4, 2.0, 14.0, 5.0)
@@ -476,6 +479,7 @@ def test_every_part_is_listed_with_a_test_of_this_file():
     assert here - named - {"test_every_part_is_listed_with_a_test_of_this_file"} == set()
 
 
+@pytest.mark.slow
 def test_the_first_kernel_does_not_load_blas():
     """And BLAS can be used in a kernel all the same."""
     code = """
@@ -508,7 +512,9 @@ for path in cache.CACHE_DIRECTORY.rglob("*.nbc"):
 """
 
 
-def test_machine_code_is_loaded_without_the_compiler(tmp_path, monkeypatch):
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", ["all", pytest.param("half", marks=pytest.mark.long)])
+def test_machine_code_is_loaded_without_the_compiler(kept, tmp_path, monkeypatch):
     """Machine code in the cache must not call the functions that only a refreshed context defines."""
     monkeypatch.setenv("CARDAN_CACHE_DIR", str(tmp_path / "cache"))
 
@@ -521,6 +527,8 @@ def test_machine_code_is_loaded_without_the_compiler(tmp_path, monkeypatch):
     assert run() == "0"
     entries = sorted((tmp_path / "cache").rglob("*.nbc"))
     assert entries
+    if kept == "all":
+        return
     for path in entries[::2]:
         path.unlink()
     assert run() == "2"  # some are loaded first, and others are compiled in a context that is then refreshed

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -107,6 +110,21 @@ def fill(offsets, memory):
     work.step[0] = 3.0
 
 
+@jit
+def sum_of_weights(memory, count):
+    record = Sample(pointer(memory))
+    total = 0.0
+    items = record.item
+    for k in range(count):
+        total += Item(items, k).weight
+    return total
+
+
+@jit
+def fill_the_end(offsets, memory):
+    Work(pointer(offsets), pointer(memory)).memory[4] = 1.5
+
+
 @pytest.mark.parametrize("table", [Sample, Longer])
 def test_kernels_read_and_write_the_fields_that_python_sees(table):
     numbers, places, item = np.array([0.0, 0.0]), np.array([40]), Item.new(weight=2.5)
@@ -159,6 +177,34 @@ def test_pieces_follow_each_other_as_planned():
     assert len(Work(offsets, memory).step) == 3
 
 
+def test_the_whole_workspace_is_passed_on():
+    numbers = np.zeros(5)
+    fill_the_end(Work.plan(residual=2, step=3), numbers)
+    assert list(numbers) == [0.0, 0.0, 0.0, 0.0, 1.5]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_table_refers_to_an_array_of_records(count):
+    items = np.zeros(count, Item.dtype)
+    items["weight"] = 2.0
+    assert sum_of_weights(Sample.new(item=items).as_ints, count) == 2.0 * count
+    assert count == 0 or Item(items, count - 1).weight == 2.0
+
+
+def test_an_open_field_is_assigned_as_a_whole():
+    chain = Chain.new(open=3, length=3, blocks=[4, 5, 6])
+    assert list(chain.blocks) == [4, 5, 6] and add_up(chain.as_ints, 1) == 15
+
+
+class Outer(Table):
+    sample: Ref[Sample]
+
+
+def test_references_are_followed():
+    outer = Outer.new(sample=Sample.new(item=Item.new(weight=3.0)))
+    assert outer.sample.item.weight == 3.0
+
+
 def test_a_plan_has_a_size_for_each_piece_and_no_other():
     with pytest.raises(TypeError, match=r"lacks sizes of \['step'\], and does not know \['stop'\]"):
         Work.plan(residual=2, stop=3)
@@ -209,6 +255,15 @@ def test_a_record_keeps_what_it_refers_to():
     record.numbers = np.array([1.0, 2.0])
     record.item = Item.new(weight=3.0)
     assert list(record.numbers) == [1.0, 2.0] and record.item.weight == 3.0
+
+
+def test_a_record_without_references_is_copied_and_pickled():
+    record = Item.new(weight=2.5, count=3)
+    for other in (copy.deepcopy(record), pickle.loads(pickle.dumps(record))):
+        other.count = 4
+        assert other.as_ints[1] == 4 and other.weight == 2.5 and record.count == 3
+    with pytest.raises(TypeError, match="Sample refers to memory"):
+        copy.copy(Sample.new(item=record))
 
 
 def test_only_an_owner_refers_to_memory():

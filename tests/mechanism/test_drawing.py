@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import cardan as cd
 from cardan import joints
-from cardan.system.layout import CROSSED
+from cardan.system.tables import CROSSED
 from fuzz.oracles.joints import JOINTS
 from mechanisms import random_quaternion, unit
 

@@ -711,7 +711,7 @@ def test_threads_that_share_a_system_get_what_one_thread_gets(model):
         return m.assemble(start, max_iterations=100, restarts=2)
 
     def fresh():
-        m._touch()  # a system without derived tables: both threads make them at once
+        m._model.assign()  # a system without derived tables: both threads make them at once
         return m.system
 
     serial = [work(start) for start in starts]

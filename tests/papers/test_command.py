@@ -43,6 +43,7 @@ def read_json(text: str) -> Any:
 # -- liu2013 -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_liu2013_prints_rows_beside_the_paper_with_errata_and_the_worked_iteration() -> None:
     run = command("papers", "liu2013", *FEW)
     assert run.returncode == 0, run.stderr
@@ -78,6 +79,7 @@ def test_liu2013_as_json(capsys: Captured) -> None:
     assert len(document["errata"]) == 11
 
 
+@pytest.mark.slow
 def test_liu2013_writes_csv_and_a_picture(tmp_path: Path, capsys: Captured) -> None:
     pytest.importorskip("matplotlib")
     table, picture = tmp_path / "rows.csv", tmp_path / "rows.png"
@@ -108,6 +110,7 @@ def test_the_printed_box_can_be_selected(capsys: Captured) -> None:
 # -- minima ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_minima_prints_why_descents_stop() -> None:
     run = command("papers", "minima", "--mechanism", "rsur", "--starts", "3", "--iterations", "200")
     assert run.returncode == 0, run.stderr
@@ -142,6 +145,7 @@ def test_every_mechanism_of_the_gallery_can_be_drawn_on_its_way(name: str, tmp_p
 # -- bench -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bench_parallel_states_what_constant_time_means() -> None:
     several_cores = chunks.core_count() > 1
     run = command("papers", "parallel", "--bodies", "300", "--bodies", "600", "--seconds", "0.02")
@@ -193,6 +197,7 @@ def test_one_thread_is_not_compared_with_itself(monkeypatch: pytest.MonkeyPatch)
     assert "speed-up" not in text
 
 
+@pytest.mark.slow
 def test_bench_parallel_as_json(capsys: Captured) -> None:
     assert main(["papers", "parallel", "--bodies", "200", "--threads", "3", "--seconds", "0.02", "--json"]) == 0
     document = read_json(capsys.readouterr().out)
@@ -236,6 +241,7 @@ def test_a_closed_stdout_is_reported_before_any_work(line: str) -> None:
     )
 
 
+@pytest.mark.slow
 @needs_bash
 def test_with_a_closed_stderr_messages_go_nowhere() -> None:
     run = shell(f"{QUICK} --json 2>&-")
@@ -244,6 +250,7 @@ def test_with_a_closed_stderr_messages_go_nowhere() -> None:
     assert shell("cardan warmup --json 2>&-").stdout.startswith("{")
 
 
+@pytest.mark.slow
 @needs_bash
 def test_rows_can_go_to_a_pipe() -> None:
     run = shell(f"{QUICK} --csv >(cat >&2)")
@@ -396,6 +403,7 @@ def test_a_full_file_is_reported_and_the_table_is_printed(capsys: Captured) -> N
     assert "Example 3, body 2" in captured.out
 
 
+@pytest.mark.slow
 @needs_full
 @sampled("arguments", [["examples"], ["examples", "--json"], ["solve", "rsur"], LIU], 2)
 def test_a_full_stdout_is_reported(arguments: list[str], tmp_path: Path) -> None:
@@ -508,6 +516,7 @@ def test_the_bar_is_drawn_only_on_a_terminal_and_erased(is_terminal: bool, monke
     assert drawn[-2].strip() == "" == drawn[-1]
 
 
+@pytest.mark.slow
 def test_tolerances_prints_a_table_writes_rows_and_draws(tmp_path: Path, capsys: Captured) -> None:
     rows, picture = tmp_path / "rows.csv", tmp_path / "picture.svg"
     few = ["--poses", "3", "--samples", "50"]
@@ -525,6 +534,7 @@ def test_tolerances_prints_a_table_writes_rows_and_draws(tmp_path: Path, capsys:
     assert "slider_crank" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_contact_study_prints_gaps_errors_and_costs(capsys, tmp_path):
     picture = tmp_path / "contact.png"
     assert main(["papers", "contact", "--steps", "3", "--plot", str(picture)]) == 0

@@ -20,6 +20,7 @@ def found() -> contact.Study:
     return contact.study(6)
 
 
+@pytest.mark.slow
 def test_the_position_equation_converges_linearly_and_the_gap_quadratically(found: contact.Study) -> None:
     linear, quadratic = found.ratios
     assert len(linear) >= 3
@@ -49,6 +50,7 @@ def two_ellipsoids(gap: float) -> tuple[cd.Mechanism, Papers]:
     return m, Papers(m, faces, step=0.2 * gap)
 
 
+@pytest.mark.slow
 def test_the_gradient_of_the_gap_of_surfaces_is_exact_at_a_gap() -> None:
     m, papers = two_ellipsoids(0.05)
     q = formulations.to_reference(m.system, m.system.authored)
@@ -61,6 +63,7 @@ def test_the_gradient_of_the_gap_of_surfaces_is_exact_at_a_gap() -> None:
     assert np.allclose(gradient, 2.0 * gap * row)
 
 
+@pytest.mark.slow
 def test_the_rolling_equation_tends_to_the_slip_of_the_library() -> None:
     """Of velocities that keep the gap: the difference is proportional to the gap."""
     errors = []
@@ -79,6 +82,7 @@ def test_the_rolling_equation_tends_to_the_slip_of_the_library() -> None:
     assert errors[1] < 0.2 * errors[0] and errors[1] < 0.02, errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chord", [4e-3, 1e-3])
 def test_a_meshed_sphere_is_placed_within_its_chord_error(chord: float) -> None:
     radius = 0.1

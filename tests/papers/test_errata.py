@@ -148,6 +148,7 @@ def test_the_boxes_of_examples_3_and_4_are_from_minus_one_to_one(number):
     assert any(abs(row(number, "box", f, low=0.0).deviation) > 3.0 for f in ("euler_parameters", "virtual_rotation"))
 
 
+@pytest.mark.slow
 def test_rows_are_reproducible_exactly_where_they_are_marked_so():
     for number, experiment in enumerate(table2.EXPERIMENTS):
         for region in ("box", "angles"):
@@ -167,6 +168,7 @@ def test_the_hyper_sphere_is_of_random_angles_and_not_uniform(number):
         assert abs(uniform - printed) > 3.0 * math.sqrt(printed * (1 - printed) * (1 / SAMPLES + 1e-4))
 
 
+@pytest.mark.slow
 def test_the_counts_of_example_1_body_1_are_those_of_22_as_printed_and_not_of_6b():
     for region in ("box", "angles"):
         printed = row(1, region, table2.PRINTED_22)
@@ -175,6 +177,7 @@ def test_the_counts_of_example_1_body_1_are_those_of_22_as_printed_and_not_of_6b
         assert row(1, region, "virtual_rotation").converged > 2 * printed.converged
 
 
+@pytest.mark.slow
 def test_mean_iterations_of_the_proposed_formula_are_about_a_half_lower():
     for number, region in ((0, "box"), (0, "angles"), (1, "box"), (1, "angles"), (3, "box"), (4, "box")):
         found = row(number, region, "euler_parameters")

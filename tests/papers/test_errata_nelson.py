@@ -8,7 +8,7 @@ import pytest
 import cardan as cd
 from cardan.coordinates import formulations
 from cardan.math import euler
-from cardan.solvers import abi, methods
+from cardan.solvers import methods
 from cardan.solvers.problem import Job
 from mechanisms import BENCHMARKS
 
@@ -136,7 +136,7 @@ def test_the_step_of_the_library_is_clipped_to_the_bound(gain, ratio):
     problem = formulations.with_springs(system, "manifold", plain, length)
     rows, scales = problem.rows, problem.springs
     q = formulations.to_reference(system, m.state.coordinates)
-    job = Job(problem, methods.load("_gradient"), {abi.STEP_GAIN: gain})
+    job = Job(problem, methods.load("_gradient"), {"step_gain": gain})
     job.start(0.0)
     costs, bounds = [], []
     for _ in range(60):

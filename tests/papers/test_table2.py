@@ -19,6 +19,7 @@ def table():
     return table2.table_2(samples=SAMPLES, seed=5)
 
 
+@pytest.mark.slow
 def test_every_experiment_has_every_region_and_formula(table):
     assert len(table.rows) == 5 * 3 * 4 + 3
     bodies = {(row.experiment.example, row.experiment.movable) for row in table.rows}

@@ -75,6 +75,7 @@ def test_the_docs_list_the_layers_by_group() -> None:
     assert all(re.search(rf"^ +{names[0]} +.*\b{', '.join(names[1:])}$", cardan.__doc__, re.M) for names in listed)
 
 
+@pytest.mark.slow
 def test_lazy_imports_point_down_too() -> None:
     found = lazy_imports()
     assert len({other for _, other in found}) > 40  # the kernels are loaded in this way

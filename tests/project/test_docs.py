@@ -205,6 +205,7 @@ def test_readme_shows_code() -> None:
     assert any(chain.values[0] == ROOT / "README.md" for chain in CHAINS)
 
 
+@pytest.mark.slow
 def test_citations_resolve() -> None:
     entries = set(ENTRY.findall(read(REFERENCES)))
     cited = [(name_of(path), key, line) for path in DOCUMENTS for key, line in find_citations(read(path))]

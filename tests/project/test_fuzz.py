@@ -21,6 +21,7 @@ from fuzz.shrink import shrink
 SEED = 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [300, pytest.param(1000, marks=pytest.mark.long)])
 def test_no_verdict_is_false_and_solvable_cases_are_assembled(count: int) -> None:
     summary = run.run(SEED, range(count))
@@ -33,6 +34,7 @@ def drawn() -> list[Case]:
     return [generate(SEED + 1, k) for k in range(300)]
 
 
+@pytest.mark.slow
 def test_every_family_and_every_kind_of_joint_is_drawn(drawn: list[Case]) -> None:
     assert {case.family for case in drawn} == set(FAMILIES)
     between_frames = {name for name, kind in cd.joints.REGISTRY.items() if kind.is_between_places}

@@ -41,6 +41,7 @@ def test_fails():
 NEAR = {9: 1.5, 10: 1.8, 11: 2.0, 12: 1.1, 13: 1.25, 14: 1.2}  # lines, and the least bar/value in them
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-n", "2")])
 def test_bars_within_a_factor_of_3_are_listed_by_line(tmp_path, options):
     (tmp_path / "test_them.py").write_text(TESTS)

@@ -24,7 +24,6 @@ LONG_CALLS = {
     "dynamics/_reactions.py: least_norm",
     "dynamics/integrate.py: __init__",
     "geometry/_balls.py: holds",
-    "interact/session.py: __init__",
     "joints/pairs.py: __init__",
     "mechanism/mechanism.py: simulate",
     "solvers/_algorithm_1.py: solve",
@@ -77,6 +76,7 @@ def functions():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "most", "known"),
     [(argument_count, MOST_ARGUMENTS, LONG_CALLS), (path_count, MOST_PATHS, MANY_PATHS)],

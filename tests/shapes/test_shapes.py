@@ -13,7 +13,8 @@ import cardan as cd
 from cardan import shapes
 from cardan.errors import ModelError
 from cardan.math import euler
-from cardan.shapes.shape import KINDS, MAKERS, combined, is_closed, solid_properties
+from cardan.shapes.registry import KINDS, MAKERS
+from cardan.shapes.shape import combined, is_closed, solid_properties
 from cardan.view.shading import mesh_of
 from fuzz.oracles.shapes import SHAPES as ROWS
 from fuzz.oracles.shapes import TRIANGLE, H

@@ -8,8 +8,9 @@ import pytest
 import cardan as cd
 from cardan.coordinates import formulations
 from cardan.examples import REGISTRY, random_start
-from cardan.solvers import abi, methods
+from cardan.solvers import methods
 from cardan.solvers.problem import Budget
+from cardan.solvers.tables import Outcome
 from papers import liu2013
 from papers.liu2013 import Settings
 
@@ -153,7 +154,7 @@ def test_an_unknown_with_the_scale_zero_is_fixed():
     problem.scales = problem.scales.copy()
     problem.scales[problem.rows : problem.rows + 2] = 0.0  # x and y of the platform
     run = methods.REGISTRY["newton_lu"].run(problem, q, 1e-12, Budget(5))
-    assert run.outcome is abi.Outcome.RUNNING  # four unknowns cannot satisfy six lengths
+    assert run.outcome is Outcome.RUNNING  # four unknowns cannot satisfy six lengths
     assert np.array_equal(q[:2], before[:2])
     assert abs(q[2] - before[2]) > 1e-3
 

@@ -14,7 +14,8 @@ import pytest
 
 import cardan as cd
 from cardan.analysis.starts import start_coordinates
-from cardan.coordinates import _tree_poses, formulations, relative, shares
+from cardan.coordinates import formulations, relative, shares
+from cardan.coordinates.tables import TreeWork
 from cardan.examples import REGISTRY, random_start
 from cardan.kernel.memory import JIT_DISABLED
 from cardan.solvers import linear, methods
@@ -311,9 +312,10 @@ def test_no_piece_of_a_workspace_can_be_shorter(method, monkeypatch):
     whole = module.pieces
     m = own()
     problem = formulations.problem(m.system, "manifold")
-    count = len(whole(problem.sizes, problem.linear.work))
-    for short in range(count):
-        monkeypatch.setattr(module, "pieces", lambda *p, k=short: [n - (i == k) for i, n in enumerate(whole(*p))])
+    pieces = whole(problem.sizes, problem.linear.work)
+    assert [*module.Work.pieces][-len(pieces) :] == [*pieces]
+    for short in pieces:
+        monkeypatch.setattr(module, "pieces", lambda *p, k=short: {n: size - (n == k) for n, size in whole(*p).items()})
         with pytest.raises((IndexError, ValueError)):
             m.assemble(random_start(m, 3), method=method, max_iterations=12)
 
@@ -333,16 +335,10 @@ def test_the_workspace_of_an_evaluator_cannot_be_shorter(formulation, monkeypatc
 
 @pytest.mark.nojit
 @only_without_the_jit
-@pytest.mark.parametrize("part", ["FRAMES", "NEW", "WRENCHES", "SCRATCH", "WORLD", "OWN", "END"])
+@pytest.mark.parametrize("part", TreeWork.pieces)
 def test_no_part_of_the_workspace_in_joint_coordinates_can_be_shorter(part, monkeypatch):
-    whole = relative._Packed._header
-
-    def shortened(*arguments):
-        header = whole(*arguments)
-        header[getattr(_tree_poses, part)] -= 1
-        return header
-
-    monkeypatch.setattr(relative._Packed, "_header", staticmethod(shortened))
+    whole = TreeWork.plan
+    monkeypatch.setattr(TreeWork, "plan", lambda **sizes: whole(**{**sizes, part: sizes[part] - 1}))
     with pytest.raises(IndexError):
         own().assemble(method="newton", formulation="relative", max_iterations=2)
 

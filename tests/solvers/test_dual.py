@@ -8,8 +8,9 @@ import pytest
 
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import pointer
-from cardan.solvers import abi, linear
+from cardan.solvers import linear
 from cardan.solvers._blocks import call_at, spread, update_defect
+from cardan.solvers.tables import BACK_SOLVE, FACTOR, Control, Structure
 
 
 def random_structure(rng, constraints, blocks, most=4, independent=False):
@@ -25,25 +26,19 @@ def random_structure(rng, constraints, blocks, most=4, independent=False):
         table += [row, rows, entry, touched.size, *touched]
         row += rows
         entry += rows * int(widths[touched].sum())
-    start = abi.HEADER + len(table)
+    start = Structure.size + len(table)
     out = np.zeros(start + 2 * blocks + 1, dtype=np.int64)
-    out[abi.HEADER : start] = table
+    out[Structure.size : start] = table
     out[start : start + blocks + 1] = offsets
-    for key, value in (
-        (abi.ROWS, row),
-        (abi.UNKNOWNS, offsets[-1]),
-        (abi.CONSTRAINTS, constraints),
-        (abi.BLOCKS, blocks),
-        (abi.JACOBIAN_SIZE, entry),
-        (abi.OFFSETS, start),
-        (abi.ROTATIONS, start + blocks + 1),
-    ):
-        out[key] = value
+    made = Structure(out)
+    made.rows, made.unknowns, made.jacobian_size = row, offsets[-1], entry
+    made.constraints, made.blocks = constraints, blocks
+    made.offsets, made.rotations = start, start + blocks + 1
     return out
 
 
 def dense(structure, entries):
-    J = np.zeros((structure[abi.ROWS], structure[abi.UNKNOWNS]))
+    J = np.zeros((Structure(structure).rows, Structure(structure).unknowns))
     spread(structure, entries, J.reshape(-1))
     return J
 
@@ -53,11 +48,11 @@ class Solver:
 
     def __init__(self, algebra, structure, entries, r, damping):
         self.algebra, self.entries, self.r = algebra, entries, r
-        self.control = np.zeros(abi.CONTROL)
-        self.control[abi.DAMPING] = damping
+        self.control = np.zeros(Control.size)
+        Control(self.control).damping = damping
         self.matrix = np.empty(algebra.work)
-        self.gradient = np.empty(int(structure[abi.UNKNOWNS]))
-        self.status = self._call(abi.FACTOR, self.gradient, np.empty_like(self.gradient))
+        self.gradient = np.empty(int(Structure(structure).unknowns))
+        self.status = self._call(FACTOR, self.gradient, np.empty_like(self.gradient))
 
     def _call(self, op, gradient, step):
         a = self.algebra
@@ -65,7 +60,7 @@ class Solver:
 
     def solve(self, gradient):
         step = np.empty_like(gradient)
-        assert self._call(abi.BACK_SOLVE, gradient, step) == 0
+        assert self._call(BACK_SOLVE, gradient, step) == 0
         return step
 
 
@@ -84,18 +79,19 @@ def test_the_transposed_structure_is_that_of_the_transpose(seed):
     rng = np.random.default_rng(seed)
     structure = random_structure(rng, 7, 9)
     turned, permutation = linear.transposed(structure)
-    entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
+    entries = rng.normal(size=Structure(structure).jacobian_size)
     assert sorted(permutation) == list(range(entries.size))
     assert np.array_equal(dense(turned, entries[permutation]), dense(structure, entries).T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraints, blocks", [(3, 12), (8, 40), (40, 60)])  # dense and sparse JJᵀ
 @pytest.mark.parametrize("damping", [1e-12, 1e-6, 1.0])
 def test_the_step_is_that_of_the_singular_values(constraints, blocks, damping):
     """Also if rows are dependent.  The step has no component along free motions."""
     rng = np.random.default_rng([constraints, 7])
     structure = random_structure(rng, constraints, blocks)
-    entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
+    entries = rng.normal(size=Structure(structure).jacobian_size)
     J = dense(structure, entries)
     r = J @ rng.normal(size=J.shape[1])
     solver = Solver(linear.dual(structure), structure, entries, r, damping)
@@ -118,11 +114,11 @@ def test_the_step_of_any_gradient_is_accurate_to_rounding(damping, redundant):
     rounding errors, the other components are as accurate as without free motions."""
     rng = np.random.default_rng(11)
     structure = random_structure(rng, 4, 14, independent=True)
-    entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
+    entries = rng.normal(size=Structure(structure).jacobian_size)
     if redundant:  # the first two rows are equal
-        table = structure[abi.HEADER :]
-        rows, start = int(table[1]), int(table[2])
-        stride = (int(table[4 + int(table[3]) + 2]) - start) // rows
+        first, second, *_ = linear.constraints(structure)
+        rows, start = first.rows, first.start
+        stride = (second.start - start) // rows
         assert rows > 1 and stride
         entries[start + stride : start + 2 * stride] = entries[start : start + stride]
     J = dense(structure, entries)
@@ -150,7 +146,7 @@ def test_the_formula_without_the_split_is_too_inaccurate_for_refinement():
     """(g − JᵀS J g)/λ without the split: its error in the row space is eps/λ, not eps/σ²."""
     rng = np.random.default_rng(11)
     structure = random_structure(rng, 4, 14, independent=True)
-    entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
+    entries = rng.normal(size=Structure(structure).jacobian_size)
     J = dense(structure, entries)
     damping = 1e-12
     solver = Solver(linear.dual(structure), structure, entries, np.ones(J.shape[0]), damping)
@@ -177,7 +173,7 @@ def test_refining_a_step_with_its_defect_makes_it_no_worse(damping):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         structure = random_structure(rng, 5, 30)
-        entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
+        entries = rng.normal(size=Structure(structure).jacobian_size)
         J = dense(structure, entries)
         r = J @ rng.normal(size=J.shape[1]) * 1e-3
         expected = exact(J, damping, r=r)
@@ -194,8 +190,8 @@ def test_refining_a_step_with_its_defect_makes_it_no_worse(damping):
 def test_an_indefinite_matrix_is_rejected():
     rng = np.random.default_rng(2)
     structure = random_structure(rng, 3, 12)
-    entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
-    r = np.zeros(structure[abi.ROWS])
+    entries = rng.normal(size=Structure(structure).jacobian_size)
+    r = np.zeros(Structure(structure).rows)
     assert Solver(linear.dual(structure), structure, entries, r, -50.0).status == 1
 
 

@@ -37,6 +37,7 @@ def arm():
     return m
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 @pytest.mark.parametrize("method", methods.REGISTRY)
 @sampled("formulation", formulations.CHOICES)

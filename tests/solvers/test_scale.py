@@ -9,7 +9,8 @@ import cardan as cd
 from cardan import examples
 from cardan.coordinates import formulations
 from cardan.diagnosis import freedom
-from cardan.solvers import abi, linear, methods
+from cardan.solvers import linear, methods
+from cardan.solvers.tables import BACK_SOLVE, FACTOR, Control
 from mechanisms import stewart_ups
 
 
@@ -76,12 +77,12 @@ def test_sparse_and_dense_normal_equations_give_numpys_answer(name, formulation,
     room = _dense_normal.linear_work(problem.structure)
     dense = linear.Linear(_dense_normal.LINEAR, problem.structure, room, 0.0)
     for algebra in (dense, linear.sparse(problem.structure)):
-        control = np.zeros(abi.CONTROL)
-        control[abi.DAMPING] = damping
+        control = np.zeros(Control.size)
+        Control(control).damping = damping
         gradient, step = np.empty(problem.unknowns), np.empty(problem.unknowns)
         arguments = (algebra.pattern, control, r, gradient, step, entries, np.empty(algebra.work))
-        assert problem._call(algebra.address, abi.FACTOR, *arguments) == 0
-        problem._call(algebra.address, abi.BACK_SOLVE, *arguments)
+        assert problem._call(algebra.address, FACTOR, *arguments) == 0
+        problem._call(algebra.address, BACK_SOLVE, *arguments)
         assert np.abs(gradient - J.T @ r).max() <= 1e-13 * np.abs(J.T @ r).max()
         assert np.abs(step - expected).max() <= 1e-8 * np.abs(expected).max()
 
@@ -91,11 +92,11 @@ def test_an_indefinite_matrix_is_not_factorised():
     problem = formulations.problem(system, "manifold")
     _, entries = problem.entries(formulations.to_reference(system, system.authored))
     algebra = linear.sparse(problem.structure)
-    control = np.zeros(abi.CONTROL)
-    control[abi.DAMPING] = -5.0
+    control = np.zeros(Control.size)
+    Control(control).damping = -5.0
     n = problem.unknowns
     arguments = (algebra.pattern, control, np.zeros(problem.rows), np.empty(n), np.empty(n), entries)
-    assert problem._call(algebra.address, abi.FACTOR, *arguments, np.empty(algebra.work)) == 1
+    assert problem._call(algebra.address, FACTOR, *arguments, np.empty(algebra.work)) == 1
 
 
 def test_the_order_of_elimination_leaves_a_chain_without_fill_and_a_star_too():

@@ -10,8 +10,9 @@ import pytest
 import cardan as cd
 from cardan.coordinates import formulations, shares
 from cardan.examples import REGISTRY, random_start
-from cardan.solvers import abi, methods
+from cardan.solvers import methods
 from cardan.solvers.problem import Job
+from cardan.solvers.tables import Control
 from cardan.system.state import Pose
 from papers import minima, parallel
 
@@ -23,6 +24,7 @@ def scattered(links, seed):
     return {f"link_{k + 1}": Pose(p[:3], p[3:]) for k, p in enumerate(poses)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [cd.SpringOptions(), LONGEST], ids=["k = 0.1", "longest"])
 def test_iterations_depend_little_on_the_number_of_links(options):
     """Median of five starts each, to gaps of 1e-3 links, through assemble."""
@@ -63,7 +65,7 @@ def costs(m, start, gain, steps, formulation="manifold"):
     plain = formulations.problem(system, formulation, length, 0.0)
     problem = formulations.with_springs(system, formulation, plain, length)
     q = formulations.to_reference(system, m.state.moved(start).coordinates if start else system.authored)
-    job = Job(problem, methods.load("_gradient"), {abi.STEP_GAIN: gain})
+    job = Job(problem, methods.load("_gradient"), {"step_gain": gain})
     job.start(0.0)
     found = []
     for _ in range(steps):
@@ -125,11 +127,11 @@ def test_the_step_is_that_of_the_formulas(name):
     gain = np.minimum(0.1, 1.0 / D.reshape(-1, 2).max(axis=1))
     step = -np.repeat(gain, 6) * (J.T @ r) * problem.springs[rows : rows + unknowns]
     expected = problem.retract(q, step)
-    job = Job(problem, methods.load("_gradient"), {abi.STEP_GAIN: 0.1})
+    job = Job(problem, methods.load("_gradient"), {"step_gain": 0.1})
     job.start(0.0)
     moved = q.copy()
     job.iterate(moved, 1)
-    assert job.control[abi.STEPS] == 1.0  # the first trial is accepted
+    assert Control(job.control).steps == 1.0  # the first trial is accepted
     assert np.abs(moved - expected).max() <= 1e-12 * max(1.0, np.abs(q).max())
 
 
@@ -161,6 +163,7 @@ def same(first, second):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["gradient", "hybrid"])
 @pytest.mark.parametrize("name", ["strandbeest", "rsur", "planetary_gear", "lead_screw", "folding_table"])
 def test_results_are_bitwise_equal_for_any_number_of_workers(name, method):

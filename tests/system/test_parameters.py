@@ -640,6 +640,7 @@ def test_a_parameter_that_moves_both_parts_of_a_redundant_joint_moves_nothing():
         m.sensitivity(m.assemble().state, [lower])
 
 
+@pytest.mark.slow
 def test_tolerances_agree_with_samples_over_a_turn():
     m = slider_crank()
     tolerances = {"crank_length": 1e-4, "rod_length": 2e-4, "offset": 3e-4}
@@ -1198,6 +1199,7 @@ def test_a_cost_that_makes_a_length_zero_names_the_joint():
     assert "distance 'rod': the length is" in result.text() and "give 'l' a bound" in result.text()
 
 
+@pytest.mark.slow
 def test_the_least_cost_begins_at_bounds_and_leaves_them():
     """The verdict of the assembly before allows values beyond a bound by rounding; SciPy is the oracle."""
     from scipy.optimize import minimize

@@ -11,7 +11,7 @@ import pytest
 import cardan as cd
 from cardan import examples, joints
 from cardan.coordinates import formulations, rates, tree
-from cardan.system.parts import principal_frame
+from cardan.dynamics.mass import principal_frame
 from fuzz.oracles.joints import JOINTS
 from mechanisms import matrix, random_quaternion
 
@@ -36,7 +36,8 @@ def references(m, rng):
 def in_references(m, rng):
     """The mechanism, and a copy that is solved in random reference frames."""
     other = m.copy()
-    other._system = other._packed(references(m, rng))
+    drawing = other._model.drawing
+    drawing._system = drawing.packed(references(m, rng))
     return m, other
 
 

@@ -99,6 +99,7 @@ def test_an_animated_model_has_the_poses_of_the_motion(tmp_path, motion):
     assert euler.rotate(up, -np.array(m.gravity) / 9.81) == pytest.approx([0, 1, 0], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_other_programs_read_the_model(tmp_path, motion):
     trimesh = pytest.importorskip("trimesh")
     m, mov = motion
@@ -157,6 +158,7 @@ def pixels(data: bytes) -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 def test_pictures_and_animations(tmp_path, motion):
     image = pytest.importorskip("PIL.Image")
     _, mov = motion

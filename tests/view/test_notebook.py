@@ -108,6 +108,7 @@ def test_the_workbench_runs_in_the_output_of_a_cell(browser: Browser, widget: ob
     tab.close()
 
 
+@pytest.mark.slow
 def test_messages_that_are_not_of_the_page_do_not_end_the_bench(widget: object) -> None:
     def arrive(content: object) -> None:
         widget.comm.handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})

@@ -52,6 +52,7 @@ def built(tmp_path: Path, **changes: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_no_node_and_no_network_is_told_with_the_way_out(tmp_path: Path) -> None:
     done = built(tmp_path, PATH=str(tmp_path), PIP_NO_INDEX="1", PIP_CONFIG_FILE=os.devnull)
     assert done.returncode == 1
@@ -60,6 +61,7 @@ def test_no_node_and_no_network_is_told_with_the_way_out(tmp_path: Path) -> None
     assert not (tmp_path / "src" / "cardan" / "view" / "page.html").exists()
 
 
+@pytest.mark.slow
 def test_an_old_node_is_not_used(tmp_path: Path) -> None:
     for name in ("node", "npm"):
         (tmp_path / name).write_text("#!/bin/sh\necho v18.20.0\n", encoding="ascii")
@@ -69,6 +71,7 @@ def test_an_old_node_is_not_used(tmp_path: Path) -> None:
     assert "there is no Node 20.19 or newer on PATH" in done.stderr
 
 
+@pytest.mark.slow
 def test_node_without_a_network_is_told_with_the_way_out(tmp_path: Path) -> None:
     """npm's registry is a port where nothing listens, and its cache is empty."""
     spec = importlib.util.spec_from_file_location("client_build", ROOT / "client" / "build.py")

@@ -125,6 +125,7 @@ def test_generated_gears_have_the_ratio_and_touch():
     assert reach_2 == pytest.approx(r2 + module, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_links_that_share_a_pin_lie_in_different_layers():
     """No two drawn links of a flat mechanism overlap along the hinges where they are pinned together."""
     for name in ("planar_4r", "peaucellier", "watt", "five_bar", "hoberman_ring"):
@@ -144,6 +145,7 @@ def test_links_that_share_a_pin_lie_in_different_layers():
         assert points
 
 
+@pytest.mark.slow
 def test_neighbours_have_different_colours():
     for name in GALLERY:
         m, _, _ = gallery(name)

@@ -421,6 +421,7 @@ def scene_of(message: Any) -> bool:
     return isinstance(message, bytes) and message[:4] == struct.pack("<I", protocol.SCENE)
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_loaded_again_and_a_broken_one_is_told(tmp_path: Any) -> None:
     """The command in a process of its own, on a model file: saved anew, then broken, then mended."""
     path = tmp_path / "lever.cardan.toml"
@@ -456,6 +457,7 @@ def test_a_changed_file_is_loaded_again_and_a_broken_one_is_told(tmp_path: Any) 
             process.kill()
 
 
+@pytest.mark.slow
 def test_a_function_of_a_script_is_shown(tmp_path: Any) -> None:
     script = tmp_path / "lift.py"
     lines = ("import cardan as cd", "def make():", "    m = cd.Mechanism('lift')", "    m.body('cage')", "    return m")

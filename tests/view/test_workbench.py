@@ -338,10 +338,15 @@ def test_everything_stays_in_view_in_a_page_of_another_size(opened) -> None:
     camera = "cardan.stage.camera.position.toArray()"
     for key in ("KeyF", "KeyO"):  # in perspective, and in an orthographic view
         tab.key(key[3].lower(), key, key[3].lower())
-        for size in ((1600, 900), (1000, 700), (420, 900), (900, 420), (1280, 800)):
+        for size in ((1600, 900), (1000, 700), (901, 700), (420, 900), (900, 420), (1280, 800)):
             tab.resize(*size)
             settle(tab)
             assert in_view(tab), (key, size)
+        tab.resize(2, 600)  # a cell of a notebook that is not shown yet
+        settle(tab)
+        tab.resize(1280, 800)
+        settle(tab)
+        assert in_view(tab), key
     tab.key("o", "KeyO", "o")
     # a view that was turned, shifted and zoomed is the same after another size in between
     tab.key("ArrowRight")

@@ -7,8 +7,9 @@ from math import cos, pi, sin, sqrt
 
 import numpy as np
 
+from cardan.analysis.tables import Draw, Drawn
 from cardan.kernel.jit import evaluator, exact_inner
-from cardan.kernel.memory import fma, tail
+from cardan.kernel.memory import fma
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -17,15 +18,8 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 DRAWS = 64  # random numbers reserved for each attempt
 TURNS = 1.5  # counted angles are drawn within ± this many turns of the first start
 
-# operations, and the fields of their tables
+# operations
 NEAR, ANYWHERE, SOME, BETWEEN, APART = 0, 1, 2, 3, 4
-# four numbers, then a seed for each body, each variable and each counted angle
-BODIES, VARIABLES, FREE, ANGLES, SEEDS = range(5)
-ATTEMPT = 0
-REACH, CENTER = 1, 2
-SIZE, LENGTH = 1, 2
-SHARE = 1
-FLOATS = 5  # LENGTH also for APART
 CHOSEN = (0.5, 0.25)  # share of the bodies that SOME draws, in turn
 
 
@@ -61,12 +55,15 @@ def place(o, q, shift, rotation, center, out):
 
 
 @exact_inner
-def draw_anywhere(bodies, variables, free, angles, seeds, attempt, q, reach, center, out):
+def draw_anywhere(drawn, attempt, q, reach, center, out):
     """Uniform orientations; positions within ± reach of the centre, along the axes of the authored body in q.
 
     Free variables are drawn between zero and twice their values in q.
     Odd attempts draw the counted angles too: a screw may need another number of turns than the start has.
     """
+    bodies = drawn.bodies
+    variables = drawn.variables
+    seeds = drawn.seeds
     for b in range(bodies):
         k = attempt * DRAWS + 1
         seed = np.uint64(seeds[b])
@@ -84,9 +81,9 @@ def draw_anywhere(bodies, variables, free, angles, seeds, attempt, q, reach, cen
     for k in range(bodies, bodies + variables):
         o = 6 * bodies + k
         out[o] = q[o]
-        if k < bodies + free:
+        if k < bodies + drawn.free:
             out[o] *= 2.0 * uniform(np.uint64(seeds[k]), attempt * DRAWS + 1)
-    for k in range(bodies + variables, bodies + variables + angles):
+    for k in range(bodies + variables, bodies + variables + drawn.angles):
         o = 6 * bodies + k
         out[o] = q[o]
         if attempt % 2 == 1:
@@ -168,27 +165,23 @@ def square_apart(bodies, q, other, length):
 def _draw(op, ints, floats, q, other, out, unused_1, unused_2):
     """out ← a draw from q: op NEAR, ANYWHERE, SOME (the other bodies as in ``other``), or BETWEEN q and other.
 
-    op APART: out[0] ← squared distance of q and other.  ints: numbers of bodies, variables, free ones and counted
-    angles, then a seed for each; floats:
-    ATTEMPT REACH CENTER for ANYWHERE and SOME, ATTEMPT SIZE LENGTH for NEAR, SHARE for BETWEEN, LENGTH for APART.
+    op APART: out[0] ← squared distance of q and other.  ints: what is drawn (Drawn); floats: how (Draw).
     """
-    bodies = ints[BODIES]
-    variables = ints[VARIABLES]
-    angles = variables + ints[ANGLES]
-    seeds = tail(ints, SEEDS)
-    attempt = int(floats[ATTEMPT])
+    drawn = Drawn(ints)
+    draw = Draw(floats)
+    bodies = drawn.bodies
+    others = drawn.variables + drawn.angles
+    attempt = int(draw.attempt)
     if op == NEAR:
-        draw_near(bodies, angles, seeds, attempt, q, floats[SIZE], floats[LENGTH], out)
+        draw_near(bodies, others, drawn.seeds, attempt, q, draw.spread, draw.length, out)
     elif op == BETWEEN:
-        interpolate(bodies, angles, q, other, floats[SHARE], out)
+        interpolate(bodies, others, q, other, draw.share, out)
     elif op == APART:
-        out[0] = square_apart(bodies, q, other, floats[LENGTH])
+        out[0] = square_apart(bodies, q, other, draw.length)
     else:
-        angles = ints[ANGLES]
-        reach = floats[REACH]
-        draw_anywhere(bodies, variables, ints[FREE], angles, seeds, attempt, q, reach, tail(floats, CENTER), out)
+        draw_anywhere(drawn, attempt, q, draw.reach, draw.center, out)
         if op == SOME:
-            keep_others(bodies, variables + angles, seeds, attempt, other, out)
+            keep_others(bodies, others, drawn.seeds, attempt, other, out)
     return 0
 
 

@@ -8,8 +8,9 @@ A conflict is reported if it is proved that no pose satisfies the constraints, o
 the same least cost.
 """
 
+from cardan.analysis.tables import Memo
 from cardan.kernel.jit import exact, exact_inner
-from cardan.solvers.abi import RUNNING
+from cardan.solvers.tables import RUNNING
 
 # actions
 END = 0  # give up; the best attempt is returned
@@ -21,34 +22,7 @@ DISTURB = 5  # begin at the first start, with every body slightly rotated and mo
 RESTART = 6  # begin at random poses
 RESTART_CLOSE = 7  # begin at random poses that are closer together
 HOP = 8  # begin at the best pose so far, with some bodies at random poses
-PROVE = 9  # set IS_PROVED and ask again
-
-# memo of the attempts from one start
-ATTEMPTS = 0
-COST = 1  # final cost of the last attempt
-OUTCOME = 2  # of the last attempt
-TAKEN = 3  # iterations of the last attempt
-COST_BEFORE = 4  # cost of the first start, then of the previous attempt
-LEAST_COST = 5  # of all attempts
-KEPT_COST = 6  # of the attempt that is kept as the best: of equal ones, one that began near the start
-IS_BEST = 7  # whether the last attempt is the best so far
-IS_LATE = 8  # whether the deadline has passed
-HAS_ANGLES = 9  # whether whole turns are counted
-IS_PROVED = 10  # whether it is proved that no pose satisfies the constraints; negative if that is not known
-MAY_END_EARLY = 11  # whether agreement ends the attempts before their greatest number is reached
-ACTION = 12  # that led to the last attempt; END for the first
-BASE = 13  # the same, of the attempt that the last one has continued
-DRAWS = 14  # attempts from random poses so far
-COUNTED = 15  # attempts whose costs are recorded
-KEPT_BASE = 16  # BASE of the attempt that is kept
-WAY = 17  # number of the attempt on the way back to the first start, from 1; 0 before
-SHARE = 18  # of the way, where that attempt begins
-APART = 19  # squared distance between the pose found and the first start
-RESIDUAL = 20  # largest scaled residual of the last attempt
-UNKNOWNS = 21  # of the problem
-WORK = 22  # Σ iterations · UNKNOWNS
-IS_TILTED = 23  # whether an attempt began by TILT
-POLICY = 24
+PROVE = 9  # set is_proved and ask again
 
 SADDLE_ITERATIONS = 3  # an attempt that stalls within this many iterations began at a saddle point
 OPPOSED = 1.9  # residual of opposed axes: 2 at the saddle point
@@ -59,7 +33,7 @@ CONFLICT_SHARE = 0.5  # share of independent attempts that end at the least cost
 # of all poses of a solvable mechanism is reported as a conflict with a probability of 1e-4 (1/30 with 12 attempts).
 CONFLICT_ENOUGH = 32
 
-# WORK that takes as long as the search for a proof, which begins after so much unsuccessful work, or before giving up
+# Work that takes as long as the search for a proof, which begins after so much unsuccessful work, or before giving up
 WORTH_A_PROOF = 2500.0
 
 # Shares of the way from the pose found to the first start.  The first is small: if nothing is free, the attempt returns
@@ -78,63 +52,64 @@ def next_attempt(restarts, memo, costs):
 
     Appends the cost of an independent attempt to costs; updates the memo, except if the action is PROVE.
     """
-    attempts = int(memo[ATTEMPTS])
-    work = memo[WORK] + memo[TAKEN] * memo[UNKNOWNS]
+    memo = Memo(memo)
+    attempts = int(memo.attempts)
+    work = memo.work + memo.taken * memo.unknowns
     is_due = work >= WORTH_A_PROOF or attempts > restarts
-    if memo[IS_PROVED] < 0.0 and is_due and memo[IS_LATE] == 0.0:
+    if memo.is_proved < 0.0 and is_due and memo.is_late == 0.0:
         return PROVE
-    memo[WORK] = work
-    cost = memo[COST]
-    last = memo[ACTION]
+    memo.work = work
+    cost = memo.cost
+    last = memo.action
     if last == TILT:
-        memo[BASE] = memo[KEPT_BASE]
-        memo[IS_TILTED] = 1.0
+        memo.base = memo.kept_base
+        memo.is_tilted = 1.0
     elif last != CONTINUE:
-        memo[BASE] = last
-    memo[IS_BEST] = 0.0
-    if attempts == 1 or cost < memo[LEAST_COST]:
-        memo[LEAST_COST] = cost
-    margin = SAME_COST if memo[BASE] >= RESTART else 0.0
-    if attempts == 1 or cost < (1.0 - margin) * memo[KEPT_COST]:
-        memo[KEPT_COST] = cost
-        memo[KEPT_BASE] = memo[BASE]
-        memo[IS_BEST] = 1.0
+        memo.base = last
+    memo.is_best = 0.0
+    if attempts == 1 or cost < memo.least_cost:
+        memo.least_cost = cost
+    margin = SAME_COST if memo.base >= RESTART else 0.0
+    if attempts == 1 or cost < (1.0 - margin) * memo.kept_cost:
+        memo.kept_cost = cost
+        memo.kept_base = memo.base
+        memo.is_best = 1.0
     if last == END or last == RESTART or last == RESTART_CLOSE:
-        memo[COUNTED] += 1.0
-    base = memo[BASE]
-    counted = int(memo[COUNTED])
+        memo.counted += 1.0
+    base = memo.base
+    counted = int(memo.counted)
     if base == END or base == RESTART or base == RESTART_CLOSE:
         costs[counted - 1] = cost  # one that was continued counts once
     same = 0
     for i in range(counted):
-        if costs[i] <= memo[LEAST_COST] * (1.0 + SAME_COST):
+        if costs[i] <= memo.least_cost * (1.0 + SAME_COST):
             same += 1
-    memo[ACTION] = _next(restarts, memo, attempts, counted, same)
-    memo[COST_BEFORE] = cost
-    return int(memo[ACTION])
+    memo.action = _next(restarts, memo, attempts, counted, same)
+    memo.cost_before = cost
+    return int(memo.action)
 
 
 @exact_inner
 def _next(restarts, memo, attempts, counted, same):
-    if memo[IS_LATE] != 0.0:
+    if memo.is_late != 0.0:
         return END
-    if memo[IS_PROVED] > 0.0 and (memo[WORK] >= WORTH_A_PROOF or attempts > restarts):
+    if memo.is_proved > 0.0 and (memo.work >= WORTH_A_PROOF or attempts > restarts):
         # a second attempt leaves saddle points and flat regions, so that the compromise is better
-        return TILT if memo[IS_TILTED] == 0.0 and attempts <= restarts else CONFLICT
+        return TILT if memo.is_tilted == 0.0 and attempts <= restarts else CONFLICT
     agreed = same >= CONFLICT_ENOUGH and same >= CONFLICT_SHARE * counted
-    if attempts > restarts or (agreed and same == counted and memo[MAY_END_EARLY] != 0.0):
+    if attempts > restarts or (agreed and same == counted and memo.may_end_early != 0.0):
         return CONFLICT if agreed else END
-    is_unfinished = memo[OUTCOME] == RUNNING
-    if memo[HAS_ANGLES] != 0.0 and is_unfinished and memo[COST] < PROGRESS * memo[COST_BEFORE]:
+    is_unfinished = memo.outcome == RUNNING
+    if memo.has_angles != 0.0 and is_unfinished and memo.cost < PROGRESS * memo.cost_before:
         return CONTINUE  # it is making whole turns, about one radian per iteration
     if attempts == 1 and is_unfinished:
         return OTHER_LENGTH
-    if attempts == 1 and (memo[TAKEN] <= SADDLE_ITERATIONS or memo[RESIDUAL] >= OPPOSED):
+    if attempts == 1 and (memo.taken <= SADDLE_ITERATIONS or memo.residual >= OPPOSED):
         return TILT
-    if memo[ACTION] == TILT and memo[TAKEN] <= SADDLE_ITERATIONS:
+    if memo.action == TILT and memo.taken <= SADDLE_ITERATIONS:
         return DISTURB
-    memo[DRAWS] += 1.0
-    which = int(memo[DRAWS]) % 3
+    memo.draws += 1.0
+    which = int(memo.draws) % 3
     if which == 1:
         return RESTART
     return HOP if which == 2 else RESTART_CLOSE
@@ -146,24 +121,26 @@ def is_far(memo):
 
     It is the end of the last attempt, which met the tolerance; after CONFLICT it is the one that is kept.
     """
-    action = memo[ACTION]
+    memo = Memo(memo)
+    action = memo.action
     if action == CONFLICT:
-        return memo[KEPT_BASE] >= RESTART
-    return (memo[BASE] if action == CONTINUE else action) >= RESTART
+        return memo.kept_base >= RESTART
+    return (memo.base if action == CONTINUE else action) >= RESTART
 
 
 @exact
 def is_nearer(memo, is_met, apart):
-    """Whether an attempt on the way back, with the final cost COST, ended as well as the pose found, and nearer.
+    """Whether an attempt on the way back, with the final cost in the memo, ended as well as the pose found, and nearer.
 
-    apart: squared distance between its end and the first start.  Updates the memo, and ends the way by SHARE = 0.
+    apart: squared distance between its end and the first start.  Updates the memo, and ends the way by a share of 0.
     """
-    is_as_good = memo[COST] <= (1.0 + SAME_COST) * memo[KEPT_COST] if memo[ACTION] == CONFLICT else is_met
-    is_kept = is_as_good and apart < memo[APART]
-    memo[SHARE] = min(LARGEST_SHARE, memo[SHARE] * SHARE_RATIO) if is_as_good else memo[SHARE] / SHARE_RATIO
-    if (is_as_good and not apart < NEARER * memo[APART]) or memo[SHARE] < LEAST_SHARE or memo[WAY] >= MOST_WAYS:
-        memo[SHARE] = 0.0
+    memo = Memo(memo)
+    is_as_good = memo.cost <= (1.0 + SAME_COST) * memo.kept_cost if memo.action == CONFLICT else is_met
+    is_kept = is_as_good and apart < memo.apart
+    memo.share = min(LARGEST_SHARE, memo.share * SHARE_RATIO) if is_as_good else memo.share / SHARE_RATIO
+    if (is_as_good and not apart < NEARER * memo.apart) or memo.share < LEAST_SHARE or memo.way >= MOST_WAYS:
+        memo.share = 0.0
     if is_kept:
-        memo[APART] = apart
-    memo[WAY] += 1.0
+        memo.apart = apart
+    memo.way += 1.0
     return is_kept

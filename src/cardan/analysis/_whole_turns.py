@@ -8,16 +8,13 @@ from math import pi
 
 import numpy as np
 
+from cardan.analysis.tables import TurnRow
 from cardan.kernel.jit import inner, jit
 from cardan.kernel.memory import tail
-from cardan.solvers._job import evaluate, scales_of
-from cardan.solvers.abi import RESIDUAL
+from cardan.solvers._job import evaluate
+from cardan.solvers.tables import RESIDUAL, JobTable
 
-ANGLE = 0  # number of the angle
-ROW = 1  # that determines its number of turns
-IS_LIMIT = 2
-READER = 3
-
+SIZE = TurnRow.size
 NO_TURN = 1e-6  # in the unit of a row, lengths in L: a residual below it requires no turn
 
 
@@ -29,10 +26,10 @@ def is_required(scales, table, rows):
         count = table[at]
         at += 1
         for _ in range(count):
-            row = table[at + ROW]
+            row = TurnRow(tail(table, at)).row
             if not abs(rows[row] * scales[row]) <= NO_TURN:
                 return True
-            at += READER
+            at += SIZE
     return False
 
 
@@ -59,7 +56,7 @@ def count_turns(problem, table, first, size, q, moved, before, rows, work):
     residuals of one level, rows for all residuals.
     """
     evaluate(problem, RESIDUAL, q, q, rows, rows, work)
-    if not is_required(scales_of(problem), table, rows):
+    if not is_required(problem.scales, table, rows):
         return
     at = 1
     for _ in range(table[0]):
@@ -69,31 +66,31 @@ def count_turns(problem, table, first, size, q, moved, before, rows, work):
         for i in range(size):
             moved[i] = q[i]
         for k in range(count):
-            reader = tail(table, at + READER * k)
-            before[k] = rows[reader[ROW]]
-            moved[first + reader[ANGLE]] += 2.0 * pi
+            reader = TurnRow(tail(table, at), k)
+            before[k] = rows[reader.row]
+            moved[first + reader.angle] += 2.0 * pi
         evaluate(problem, RESIDUAL, moved, q, rows, rows, work)
         for k in range(count):
-            reader = tail(table, at + READER * k)
-            angle = first + reader[ANGLE]
-            slope = rows[reader[ROW]] - before[k]
-            moved[angle] = with_turns(q[angle], before[k], slope, reader[IS_LIMIT] != 0)
+            reader = TurnRow(tail(table, at), k)
+            angle = first + reader.angle
+            slope = rows[reader.row] - before[k]
+            moved[angle] = with_turns(q[angle], before[k], slope, reader.is_limit != 0)
         evaluate(problem, RESIDUAL, moved, q, rows, rows, work)
         for k in range(count):
-            reader = tail(table, at + READER * k)
-            angle = first + reader[ANGLE]
-            if reader[IS_LIMIT] != 0:
+            reader = TurnRow(tail(table, at), k)
+            angle = first + reader.angle
+            if reader.is_limit != 0:
                 rest = abs(before[k]) % (2.0 * pi)  # with one turn less: still beyond the bound
-                if abs(rows[reader[ROW]]) > rest:
+                if abs(rows[reader.row]) > rest:
                     moved[angle] += 2.0 * pi if before[k] > 0.0 else -2.0 * pi
-                    rows[reader[ROW]] = rest
-            if abs(rows[reader[ROW]]) < abs(before[k]):
+                    rows[reader.row] = rest
+            if abs(rows[reader.row]) < abs(before[k]):
                 q[angle] = moved[angle]
-        at += READER * count
+        at += SIZE * count
 
 
 @jit
 def update_turns(problem, table, first, q, moved, before, rows, work):
     """:func:`count_turns`, called from Python."""
-    count_turns(problem, table, first, q.size, q, moved, before, rows, work)
+    count_turns(JobTable(problem), table, first, q.size, q, moved, before, rows, work)
     return first

@@ -15,7 +15,7 @@ from cardan.analysis.result import AssemblyResult, Status
 from cardan.analysis.starts import Start, start_angles, start_coordinates, start_time
 from cardan.coordinates import formulations, relative, verdict
 from cardan.errors import ModelError
-from cardan.solvers.abi import Outcome
+from cardan.solvers.tables import Outcome
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
@@ -29,11 +29,15 @@ STATUS: Final = {
 
 
 def assemble_least(
-    system: System, start: Start, at_time: float | None, options: AssemblyOptions, least: Any
+    system: System, start: Start, at_time: float | None, options: AssemblyOptions, workers: int | None, least: Any
 ) -> AssemblyResult:
     """See :meth:`cardan.Mechanism.assemble`: with free parameters, and the least of a cost."""
     from cardan.analysis.least import checked_cost, minimise
 
+    if workers is not None:
+        raise ModelError(f"workers is {workers}, but an assembly with least= uses one thread; omit one of them")
+    if not system.variables.free:
+        raise ModelError(f"least is {least!r}, but no parameter is free; give free=[…]")
     cost = checked_cost(system, least)
     found = assemble(system, start, at_time, options)
     if not found.ok:
@@ -125,12 +129,14 @@ def _result(
     """
     options = task.options
     found, residuals = verdict.judge_system(system, coordinates, angles, options.tolerance, task.time)
-    if not found.met and system.variable_names:  # within the bounds, so that it can be diagnosed, or be a start
+    is_met = found.met
+    if not is_met and system.variable_names:  # within the bounds, so that it can be diagnosed, or be a start
         angles = system.within_bounds(angles)
         found, residuals = verdict.judge_system(system, coordinates, angles, options.tolerance, task.time)
-    if found.met and not _is_refused(system, coordinates, angles):
+        is_met = found.met
+    if is_met and not _is_refused(system, coordinates, angles):
         status = Status.ASSEMBLED
-    elif found.met:
+    elif is_met:
         status = Status.STALLED
     elif task.is_late():
         status = Status.TIME_LIMIT

@@ -16,12 +16,13 @@ import numpy as np
 from cardan.analysis.impossible import is_impossible
 from cardan.analysis.options import AUTO, AssemblyOptions
 from cardan.analysis.restarts import CLOSE_REACH, REACH, Restarts
+from cardan.analysis.tables import Memo
 from cardan.analysis.touching import lacks_contact
 from cardan.analysis.whole_turns import has_too_many_turns, stages, with_whole_turns
 from cardan.coordinates import formulations, verdict
 from cardan.lazy import LazyModule, TieredModule
-from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import Budget, Job, Problem, Run
+from cardan.solvers.tables import Outcome
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
@@ -269,19 +270,19 @@ class _History:
 
     def __init__(self, system: System, task: Task, unknowns: int, cost_before: float) -> None:
         self._system, self._task = system, task
-        self._memo: FloatArray = np.zeros(_policy.POLICY)
-        self._memo[_policy.HAS_ANGLES] = bool(system.counted_angles)
-        self._memo[_policy.COST_BEFORE] = cost_before
-        self._memo[_policy.MAY_END_EARLY] = task.options.restarts is None
-        self._memo[_policy.IS_PROVED] = -1.0
-        self._memo[_policy.UNKNOWNS] = unknowns
+        self._memo = Memo.new()
+        self._memo.has_angles = bool(system.counted_angles)
+        self._memo.cost_before = cost_before
+        self._memo.may_end_early = task.options.restarts is None
+        self._memo.is_proved = -1.0
+        self._memo.unknowns = unknowns
         self._costs: FloatArray = np.empty(COSTS)
         self.attempts = 0
 
     @property
     def is_proved(self) -> bool:
         """Whether it is proved that no pose satisfies the constraints."""
-        return bool(self._memo[_policy.IS_PROVED] > 0.0)
+        return bool(self._memo.is_proved > 0.0)
 
     def next_action(self, run: Run, is_late: bool) -> int:
         """The action after an attempt; see :mod:`cardan.analysis._policy`."""
@@ -289,41 +290,41 @@ class _History:
         if self.attempts > self._costs.size:
             self._costs = np.concatenate([self._costs, np.empty_like(self._costs)])
         memo = self._memo
-        memo[_policy.ATTEMPTS] = self.attempts
-        memo[_policy.COST] = run.cost
-        memo[_policy.OUTCOME] = run.outcome
-        memo[_policy.TAKEN] = run.iterations
-        memo[_policy.RESIDUAL] = run.residual
-        memo[_policy.IS_LATE] = is_late
+        memo.attempts = self.attempts
+        memo.cost = run.cost
+        memo.outcome = run.outcome
+        memo.taken = run.iterations
+        memo.residual = run.residual
+        memo.is_late = is_late
         restarts = self._task.options.restart_count
-        action = int(_policy.next_attempt(restarts, memo, self._costs))
+        action = int(_policy.next_attempt(restarts, memo.as_floats, self._costs))
         if action == _policy.PROVE:
-            memo[_policy.IS_PROVED] = is_proved(self._system, self._task)
-            action = int(_policy.next_attempt(restarts, memo, self._costs))
+            memo.is_proved = is_proved(self._system, self._task)
+            action = int(_policy.next_attempt(restarts, memo.as_floats, self._costs))
         return action
 
     @property
     def is_best(self) -> bool:
         """Whether the last attempt is the best so far."""
-        return bool(self._memo[_policy.IS_BEST])
+        return bool(self._memo.is_best)
 
     @property
     def is_far(self) -> bool:
         """Whether the pose found was reached from random poses."""
-        return bool(_policy.is_far(self._memo))
+        return bool(_policy.is_far(self._memo.as_floats))
 
     def begin_way(self, apart: float) -> float:
         """The share of the first attempt on the way back; apart: squared distance of the pose found."""
-        self._memo[_policy.APART] = apart
-        self._memo[_policy.WAY] = 1.0
-        self._memo[_policy.SHARE] = _policy.FIRST_SHARE
+        self._memo.apart = apart
+        self._memo.way = 1.0
+        self._memo.share = _policy.FIRST_SHARE
         return float(_policy.FIRST_SHARE)
 
     def next_way(self, cost: float, is_met: bool, apart: float) -> tuple[bool, float]:
         """Whether an attempt on the way back ended as well and nearer; and the share of the next one, zero to end."""
-        self._memo[_policy.COST] = cost
-        is_nearer = bool(_policy.is_nearer(self._memo, is_met, apart))
-        return is_nearer, float(self._memo[_policy.SHARE])
+        self._memo.cost = cost
+        is_nearer = bool(_policy.is_nearer(self._memo.as_floats, is_met, apart))
+        return is_nearer, float(self._memo.share)
 
 
 def _run(system: System, job: Job, q: FloatArray, target: float, task: Task) -> Run:

@@ -7,8 +7,9 @@ number of threads.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,15 @@ from cardan.analysis.many import Ends, solve_piece
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.result import Status
 from cardan.analysis.starts import UNIT, VALID_POSE, start_angles, start_coordinates, start_time
+from cardan.analysis.tables import Result
 from cardan.coordinates import formulations
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
-from cardan.solvers.abi import Outcome
-from cardan.system import check, layout
+from cardan.solvers.tables import Outcome
+from cardan.system import check
+from cardan.system import tables as layout
+from cardan.system.drawing import Drawing
+from cardan.system.formulas import Parameter
 from cardan.system.pieces import Piece
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -37,6 +42,32 @@ MOST_RESTARTS = 1_000_000  # every thread stores the final cost of each attempt
 
 
 def assemble_many(
+    drawing: Drawing,
+    starts: Any,
+    at_time: float | None,
+    free: Iterable[str | Parameter],
+    values: Mapping[Any, Any] | None,
+    options: AssemblyOptions,
+    workers: int | None,
+    progress: Progress | None,
+    tolerances: Mapping[str, float] = MappingProxyType({}),
+) -> BatchResult:
+    """See :meth:`cardan.Mechanism.assemble_many`.
+
+    tolerances: by which the values were drawn; samples may be beyond the bounds of their parameters.
+    """
+    names = drawing.with_free(free).variables.free
+    starts, given = _starts_with_values(starts, values, drawing.drawn, drawing.contents.parameter_name)
+    both = [name for name in given if name in names]
+    if both and values is not None:
+        raise ModelError(f"parameter {both[0]!r} is free and in values; a free parameter starts from its state")
+    drawing.check_values(given, tolerances)
+    held = tuple([name for name in given if name not in names])
+    system = drawing.system.with_variables(names, held) if names or held else drawing.system
+    return _assemble_many(system, starts, at_time, options, workers, progress, given)
+
+
+def _assemble_many(
     system: System,
     starts: Any,
     at_time: float | None,
@@ -45,7 +76,7 @@ def assemble_many(
     progress: Progress | None,
     given: Mapping[str, FloatArray],
 ) -> BatchResult:
-    """See :meth:`cardan.Mechanism.assemble_many`.  given: values of parameters for each start, by name."""
+    """given: values of parameters for each start, by name."""
     began = time.perf_counter()
     check.count(options.restart_count, "restarts from many starts", 0, MOST_RESTARTS)
     threads = worker_count(workers)
@@ -68,7 +99,7 @@ def assemble_many(
     return _verdict(system, coordinates, near, ends, task, began)
 
 
-def starts_with_values(
+def _starts_with_values(
     starts: Any, values: Mapping[Any, Any] | None, drawn: Mapping[str, float], named: Callable[[Any], str]
 ) -> tuple[Any, dict[str, FloatArray]]:
     """The starts, and for each parameter that is not as drawn in all of them its values, shape (n,)."""
@@ -133,17 +164,17 @@ def _verdict(
     for piece, end in ends:
         piece.put(end.coordinates, moved)
         piece.put_angles(end.angles, angles)
-        iterations += end.column(_many.R_ITERATIONS)
-        restarts += end.column(_many.R_ATTEMPTS) - 1
+        iterations += end.column("iterations")
+        restarts += end.column("attempts") - 1
         found, bound = end.verdicts.T
         met &= found <= bound
         late |= end.late
-        conflict |= end.column(_many.R_CONFLICT) > 0
+        conflict |= end.column("conflict") > 0
         with np.errstate(over="ignore"):  # a ratio that overflows is worse too
             worse = (found / bound > residual / allowed) | ~np.isfinite(found)
         residual[worse], allowed[worse] = found[worse], bound[worse]
         # the status of a failure is that of the piece with the largest final residual
-        own, run = end.column(_many.R_OUTCOME), end.results[:, _many.R_RESIDUAL]
+        own, run = end.column("outcome"), end.results[:, Result.residual.first]
         rank = np.where(own == int(Outcome.CONVERGED), -1.0, np.where(np.isnan(run), np.inf, run))
         further = rank > farthest
         farthest[further], outcome[further] = rank[further], own[further]

@@ -8,7 +8,6 @@ A limit that is reached holds while it pushes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -23,11 +22,13 @@ from cardan.analysis.simulation import Energy, Simulation, SimulationStatus
 from cardan.coordinates import verdict
 from cardan.coordinates.rates import at_origins
 from cardan.dynamics.at_rest import AT_REST, AtRest
+from cardan.dynamics.build import connections, equations_of
 from cardan.dynamics.equations import Equations
-from cardan.dynamics.reactions import Connection, Reaction
+from cardan.dynamics.reactions import Reaction
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.system import check
+from cardan.system.drawing import Drawing
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -124,18 +125,14 @@ class Equilibrium:
         return {"ok": self.ok, **{word: getattr(self, word) for word in words}, "state": state}
 
 
-def find_equilibrium(
-    system: System,
-    equations: Equations,
-    start: Any,
-    notes: list[str],
-    connections: Mapping[str, Connection],
-    most: int,
-    tolerance: float,
-) -> Equilibrium:
+def find_equilibrium(drawing: Drawing, start: Any, most: int, tolerance: float) -> Equilibrium:
     """See :meth:`cardan.Mechanism.equilibrium`.  most: steps."""
+    equations, notes = equations_of(drawing)
+    rough = [repr(load.name) for load in drawing.contents.loads.values() if dict(load.parameters).get("coulomb")]
+    if rough:
+        notes.append(f"friction {', '.join(rough)} has no force at rest: it holds no parts in equilibrium")
     most = check.count(most, "max_iterations", 0)
-    found = assembled(system, start, tolerance)
+    found = assembled(drawing.system, start, tolerance)
     if not found.ok:
         reason = f"at t = {found.state.time:g} s: {found.text()}"
         return Equilibrium(EquilibriumStatus.NOT_ASSEMBLED, reason, None, float("inf"), 0, None, (), tuple(notes), None)
@@ -185,7 +182,7 @@ def find_equilibrium(
     is_judged = status is EquilibriumStatus.FOUND and not equations.rate_rows
     stable = _is_stable(K, load) if is_judged else None
     instant = Simulation(equations, rest.row[None], SimulationStatus.DONE, "", redundant=rest.is_redundant)
-    instant._connections = connections
+    instant._connections = connections(drawing)
     holding = tuple(rest.holding)
     told = (*notes, *found.notes, *instant.notes)
     return Equilibrium(status, reason, instant.state, residual, iterations, stable, holding, told, instant)

@@ -27,7 +27,7 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.math import euler
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 

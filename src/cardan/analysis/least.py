@@ -24,7 +24,7 @@ from cardan.constraints.expression import Scalar
 from cardan.coordinates import formulations, rates
 from cardan.errors import ModelError
 from cardan.solvers.problem import Problem
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.formulas import Book, Formula, evaluated
 from cardan.system.state import FloatArray
 from cardan.system.system import System
@@ -71,7 +71,7 @@ def checked_cost(system: System, least: Any) -> Cost:
     if not isinstance(least, Formula):
         raise ModelError(f"least is {least!r}; it must be {NEAREST!r}, or a formula of parameters, such as L1 + L2")
     source = system._source
-    if least.book is not source.book:
+    if source.book is None or least.book.graph is not source.book.graph:
         raise ModelError(f"least is {least!r} of another mechanism; it must be a formula of this one's parameters")
     if least.book.is_removed(least.index):
         raise ModelError(f"least is {least!r}; it must be a formula of parameters that the mechanism has")

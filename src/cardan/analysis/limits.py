@@ -8,7 +8,7 @@ import numpy as np
 
 from cardan.analysis.starts import tail_of
 from cardan.coordinates import formulations
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray, State
 from cardan.system.system import Row, System, ints_at
 

@@ -6,7 +6,7 @@ points: with r_ref = r + A s,  δr_ref = δr + A (δθ × s), and  r̈_ref = r̈
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 
 from cardan.coordinates import formulations, rates
 from cardan.errors import ModelError
+from cardan.joints.ownership import check_body, check_own
 from cardan.joints.registry import Joint
 from cardan.math import euler
 from cardan.solvers.linear import constraints
 from cardan.solvers.problem import Problem
-from cardan.system import check, layout
+from cardan.system import check
+from cardan.system import tables as layout
+from cardan.system.drawing import Drawing
 from cardan.system.parts import Body, Frame, Point
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -55,8 +58,11 @@ class ConstraintEquations:
         return f"<ConstraintEquations: {len(self.rows)} rows, {WIDTH * len(self.bodies)} columns, {kind}>"
 
 
-def constraint_equations(system: System, state: State, joint: Any, sparse: bool | None) -> ConstraintEquations:
+def constraint_equations(drawing: Drawing, given: State | None, joint: Any, sparse: bool | None) -> ConstraintEquations:
     """See :meth:`cardan.Mechanism.constraint_equations`."""
+    state = drawing.checked_state("constraint_equations", given)
+    check_own(drawing.contents, "constraint_equations", joint)
+    system = drawing.at(state).system
     q = _solver_coordinates(system, state)
     problem = formulations.problem(system, "manifold", time=state.time)
     value, entries = problem.entries(q)
@@ -138,8 +144,16 @@ def _at_origins(system: System, problem: Problem, q: FloatArray, entries: FloatA
     return csr_array((np.concatenate(data), np.concatenate(columns), np.cumsum(counts)), shape=shape)
 
 
-def jacobian(system: System, of: Any, state: State, by: Any, sparse: bool | None) -> Any:
+def jacobian(drawing: Drawing, of: Any, given: State | None, by: Any, sparse: bool | None) -> Any:
     """See :meth:`cardan.Mechanism.jacobian`."""
+    state = drawing.checked_state("jacobian", given)
+    place = of if isinstance(of, Body) else getattr(of, "body", None)
+    if place is not None:
+        check_body(drawing.contents, "jacobian", place)
+    by = by if isinstance(by, str | Joint) or not isinstance(by, Iterable) else list(by)
+    for driver in by if isinstance(by, list) else [by]:
+        check_own(drawing.contents, "jacobian", driver)
+    system = drawing.at(state).system
     own = _of_bodies(system, of, state)
     if isinstance(by, str) and by == "bodies":
         is_sparse = own.shape[1] * 6 > DENSE_ENTRIES if sparse is None else check.flag(sparse, "sparse")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 from threading import Event
 from typing import Any
 
@@ -15,13 +14,14 @@ from cardan.analysis.attempts import End, Task
 from cardan.analysis.chunks import Progress, Worker, run_chunks
 from cardan.analysis.options import AUTO
 from cardan.analysis.restarts import CLOSE_REACH, REACH, Restarts
+from cardan.analysis.tables import Batch, BatchMemo, BatchWork, Draw, Options, Result
 from cardan.coordinates import formulations
 from cardan.coordinates.formulations import same_angles
+from cardan.coordinates.tables import Verdict
 from cardan.coordinates.verdict import Judge, shift, update_angles
 from cardan.lazy import LazyModule
-from cardan.solvers import abi
-from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import allowance, chunk_size
+from cardan.solvers.tables import Control, Outcome
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
@@ -37,7 +37,7 @@ class Ends:
     """Results of the starts of a piece, as arrays of one length.
 
     ``coordinates``, shape (n, bodies, 7); ``q``: solver coordinates; ``verdicts``, shape (n, 2): residual and bound.
-    ``results``: outcomes, with the columns of :mod:`cardan.analysis._many`.  ``late``: the deadline had passed.
+    ``results``: a :class:`~cardan.analysis.tables.Result` in each row.  ``late``: the deadline had passed.
     """
 
     coordinates: FloatArray
@@ -51,9 +51,9 @@ class Ends:
     def of(cls, coordinates: FloatArray, q: FloatArray, angle_count: int) -> Ends:
         """Empty results, for starts that are not yet solved."""
         count = len(q)
-        results = np.zeros((count, _many.RESULT))
-        results[:, _many.R_RESIDUAL] = np.inf
-        results[:, _many.R_ATTEMPTS] = 1
+        results = np.zeros((count, Result.size))
+        results[:, Result.residual.first] = np.inf
+        results[:, Result.attempts.first] = 1
         return cls(coordinates, q, angle_count, np.zeros((count, 2)), results, np.zeros(count, dtype=bool))
 
     def put(self, k: int, end: End) -> None:
@@ -67,9 +67,9 @@ class Ends:
         """Counted angles [rad], shape (n, angles)."""
         return self.q[:, self.q.shape[1] - self.angle_count :]
 
-    def column(self, number: int) -> IntArray:
-        """A column of the results that contains integers."""
-        return self.results[:, number].astype(np.int64)
+    def column(self, name: str) -> IntArray:
+        """A field of the results that contains integers."""
+        return self.results[:, Result.fields[name].first].astype(np.int64)
 
 
 def solve_piece(
@@ -92,7 +92,7 @@ def solve_piece(
             update_angles(piece, starts[first:last])
             ends.q[first:last] = starts[first:last]
             solve(first, last)
-            still = ends.results[first:last, _many.R_MOVED] == 0  # met at the start: bitwise unchanged
+            still = ends.results[first:last, Result.moved.first] == 0  # met at the start: bitwise unchanged
             ends.angles[first:last][still] = same_angles(ends.angles[first:last][still], near[first:last][still])
             final = ends.q[first:last].copy()
             shift(piece, final, -1.0)
@@ -150,17 +150,16 @@ class _Shared(_OneByOne):
         self.restarts = Restarts(piece, authored, length, task.options.seed)
         self.drivers: IntArray = np.array(whole_turns.driven_rows(piece), dtype=np.int64)
         self.options = self._options()
-        k = _many
-        self.shared = {  # arrays whose addresses are in the tables of the workers
-            k.T_JUDGE: judge.table,
-            k.T_BOUNDS: judge.bounds,
-            k.T_TURN_ROWS: whole_turns.table(piece),
-            k.T_DRIVERS: self.drivers,
-            k.T_DRAW_TABLE: self.restarts.table,
-            k.T_AUTHORED: self.restarts.authored,
-            k.T_STARTS: starts.reshape(-1),
-            k.T_ENDS: ends.q.reshape(-1),
-            k.T_RESULTS: ends.results.reshape(-1),
+        self.shared = {  # arrays that the tables of all workers refer to
+            "judged": judge.judged,
+            "bounds": judge.bounds,
+            "turn_rows": whole_turns.table(piece),
+            "drivers": self.drivers,
+            "drawn": self.restarts.table,
+            "authored": self.restarts.authored,
+            "starts": starts.reshape(-1),
+            "ends": ends.q.reshape(-1),
+            "results": ends.results.reshape(-1),
         }
         self.jobs()  # compile kernels, and reject problems that cannot be solved, before threads begin
 
@@ -168,91 +167,90 @@ class _Shared(_OneByOne):
         """Jobs of the solvers of an attempt, in order."""
         return [stage.job(self.problem) for stage in self.task.options.solver.stages]
 
-    def _options(self) -> FloatArray:
+    def _options(self) -> Any:
         """The options in the form that the kernel reads."""
-        options, k = self.task.options, _many
+        options, length = self.task.options, self.piece.length
         solver = options.solver
-        first = solver.stages[0]
-        out: FloatArray = np.zeros(k.OPTIONS)
-        for at, value in {
-            k.IS_AUTO: options.method == AUTO,
-            k.MOST: options.iterations,
-            k.MOST_FIRST: solver.first_limit(options.iterations),
-            k.FIRST_RESIDUAL: first.residual,
-            k.EACH: chunk_size(self.problem),
-            k.ALLOWANCE: allowance(self.problem),
-            k.RESTARTS: options.restart_count,
-            k.NEAR_RESIDUAL: attempts.near_residual(options.tolerance),
-            k.DISTURBANCE: attempts.DISTURBANCE,
-            k.UNIT: self.piece.length,
-            k.MOST_REACH: REACH * self.piece.length,
-            k.CLOSE_REACH: CLOSE_REACH * self.piece.length,
-            k.MAY_END_EARLY: options.restarts is None,
-            k.IS_PROVED: -1.0,
-            k.PROJECTS: formulations.projects(options.formulation),
-            k.MOST_STAGED: whole_turns.MOST_STAGES * whole_turns.STAGE,
-            k.TARGET: attempts.target_residual(self.piece, self.piece.length, options.tolerance),
-        }.items():
-            out[at] = value
-        out[k.MIDDLE : k.MIDDLE + 3] = self.restarts.center
-        return out
+        return Options.new(
+            is_auto=options.method == AUTO,
+            most=options.iterations,
+            most_first=solver.first_limit(options.iterations),
+            first_residual=solver.stages[0].residual,
+            each=chunk_size(self.problem),
+            allowance=allowance(self.problem),
+            restarts=options.restart_count,
+            near_residual=attempts.near_residual(options.tolerance),
+            disturbance=attempts.DISTURBANCE,
+            unit=length,
+            most_reach=REACH * length,
+            close_reach=CLOSE_REACH * length,
+            may_end_early=options.restarts is None,
+            is_proved=-1.0,
+            projects=formulations.projects(options.formulation),
+            most_staged=whole_turns.MOST_STAGES * whole_turns.STAGE,
+            target=attempts.target_residual(self.piece, length, options.tolerance),
+            middle=self.restarts.center,
+        )
 
-    def _table(self, own: dict[int, Any]) -> IntArray:
-        """The table that the kernel reads, for one worker; own: arrays that the worker keeps alive, by position."""
-        from cardan.kernel.memory import address_of
+    def _plan(self) -> IntArray:
+        """Offsets of the pieces of a worker's workspace."""
+        size = self.starts.shape[1]
+        offsets: IntArray = BatchWork.plan(
+            **{name: size for name in ("q", "best", "spare", "first", "before")},
+            x=max(size, self.problem.sizes[3]),
+            rows=max(self.problem.rows, self.whole.rows),
+            control=Control.size,
+            drawn=Draw.size,
+            verdict=Verdict.size,
+            zeros=self.whole.unknowns,
+            evaluation=max(self.problem.sizes[4], self.whole.sizes[4]),
+            costs=self.task.options.restart_count + 1,
+        )
+        return offsets
 
-        k, size = _many, self.starts.shape[1]
-        evaluations = max(int(p.structure[abi.WORK]) for p in (self.problem, self.whole))
-        rows = max(self.problem.rows, self.whole.rows)
-        unknowns = max(size, int(self.problem.structure[abi.COORDINATES]))
-        sizes = (size, size, size, size, size, unknowns, rows, abi.CONTROL, _draws.FLOATS, 2, self.whole.unknowns)
-        offsets = [0, *accumulate((*sizes, evaluations, self.task.options.restart_count + 1))]
-        table: IntArray = np.zeros(k.T_PIECES + len(offsets), dtype=np.int64)
-        for place, array in {**self.shared, **own}.items():
-            table[place] = address_of(array)
-        table[k.T_DRAW] = _draws.DRAW
-        table[k.T_SIZE] = size
-        table[k.T_BODIES] = len(self.piece.names)
-        table[k.T_ANGLES] = len(self.piece.counted_angles)
-        table[k.T_VARIABLES] = len(self.piece.variable_names)
-        table[k.T_CONTROL] = abi.CONTROL
-        table[k.T_DRIVER_COUNT] = self.drivers.size
-        table[k.T_PIECES :] = offsets
-        return table
+    def _table(self) -> Any:
+        """The table that the kernel reads, for one worker, which keeps alive what it refers to."""
+        jobs, offsets, piece = self.jobs(), self._plan(), self.piece
+        batch = Batch.new(open=offsets.size, pieces=offsets, draw=_draws.DRAW, **self.shared)
+        batch.whole, batch.judge_work = self.whole.table(), self.judge.workspace()
+        for name, job in zip(("", "second_"), jobs, strict=False):
+            setattr(batch, f"{name}job", job.table)
+            setattr(batch, f"{name}begin", job.begin)
+            setattr(batch, f"{name}work", job.work)
+        if self.task.options.method == AUTO:
+            batch.other_job = jobs[0].with_scales(self.other)
+        batch.coordinates, batch.bodies = self.starts.shape[1], len(piece.names)
+        batch.angles, batch.variables = len(piece.counted_angles), len(piece.variable_names)
+        batch.driver_count, batch.solvers = self.drivers.size, len(jobs)
+        return batch
 
     def make_worker(self, stop: Event) -> Worker:
         """A worker with a workspace of its own."""
         k, ends = _many, self.ends
-        jobs = self.jobs()
-        own = {k.T_WHOLE: self.whole.table(), k.T_JUDGE_WORK: self.judge.workspace()}
-        for job, places in zip(jobs, (k.FIRST_PLACES, k.SECOND_PLACES), strict=False):
-            own.update(zip(places, (job.table, job.begin, job.work), strict=True))
-        if self.task.options.method == AUTO:
-            own[k.T_OTHER_JOB] = jobs[0].with_scales(self.other)
-        table = self._table(own)
-        work, memo = np.zeros(table[-1]), np.zeros(k.MEMO)
+        batch, memo = self._table(), BatchMemo.new()
+        work = np.zeros(batch.pieces[-1])
 
         def solve(last: int) -> bool:
             """Run the kernel; returns whether there is more to do."""
             with np.errstate(all="ignore"):  # compiled kernels do not warn either
-                found = k.solve_many(table, self.options, memo, work, last)
-            if found == k.ASKS:
-                self.options[k.IS_PROVED] = attempts.is_proved(self.piece, self.task)
-            return bool(found != k.DONE)
+                end = k.solve_many(batch.as_ints, self.options.as_floats, memo.as_floats, work, last)
+            if end == k.ASKS:
+                self.options.is_proved = attempts.is_proved(self.piece, self.task)
+            return bool(end != k.DONE)
 
-        def worker(first: int, last: int, own: Any = own) -> None:  # own: kept alive; the table has only addresses
-            memo[k.START], memo[k.STAGE], memo[k.IS_WAITING], memo[k.policy.IS_LATE] = first, k.NEW, 0.0, 0.0
+        def worker(first: int, last: int) -> None:
+            memo.start, memo.stage, memo.is_waiting, memo.is_late = first, k.NEW, 0.0, 0.0
             more = not self.task.is_late()
             while more and (more := solve(last)) and not stop.is_set() and not self.task.is_late():
                 pass
-            at = int(memo[k.START])
+            at = int(memo.start)
             if at < last:
                 ends.late[at:last] = True
-                if memo[k.STAGE] != k.NEW:  # the current start ends at its current pose
-                    memo[k.policy.IS_LATE] = 1.0
+                if memo.stage != k.NEW:  # the current start ends at its current pose
+                    memo.is_late = 1.0
                     solve(at + 1)
-            for number in np.flatnonzero(ends.results[first:last, k.R_OUTCOME] == k.NEEDS_CALLER).tolist():
-                ends.results[first + number, k.R_OUTCOME] = int(Outcome.RUNNING)
+            for number in np.flatnonzero(ends.results[first:last, Result.outcome.first] == k.NEEDS_CALLER).tolist():
+                ends.results[first + number, Result.outcome.first] = int(Outcome.RUNNING)
                 if stop.is_set():
                     return
                 self.solve(first + number)

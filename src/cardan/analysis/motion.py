@@ -21,7 +21,7 @@ from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
 if TYPE_CHECKING:
-    from cardan.dynamics.model import Model
+    from cardan.dynamics.build import Inverse
     from cardan.dynamics.reactions import ConstraintForces, Reaction
 
 _output = LazyModule("cardan.analysis.output")
@@ -73,7 +73,7 @@ class Motion:
 
     __slots__ = (
         "_forces",
-        "_model",
+        "_needs",
         "_notes",
         "_rotation",
         "_source",
@@ -100,7 +100,7 @@ class Motion:
     ) -> None:
         """rotation [rad]: largest rotation of any body from each state to the next.  notes: on the assembly."""
         self._system = system
-        self._model: Model | None = None
+        self._needs: Inverse | None = None  # of inverse dynamics
         self._forces: tuple[ConstraintForces, FloatArray] | None = None
         self._source: tuple[Any, int] | None = None  # the mechanism, and how often it had been edited
         self.states = tuple(states)
@@ -202,13 +202,13 @@ class Motion:
         results = self.times, q, v, a, forces.multipliers
         return *self._notes, *_pulling.pulling(forces.equations, model.connections, results, forces.is_shared)
 
-    def _inverse(self) -> tuple[tuple[ConstraintForces, FloatArray], Model]:
-        assert self._model is not None  # Mechanism.move sets it
+    def _inverse(self) -> tuple[tuple[ConstraintForces, FloatArray], Inverse]:
+        assert self._needs is not None  # Mechanism.move sets it
         if not self.states:
             raise ModelError(f"the motion has no states, and so no forces: {self.status} {self.reason}".rstrip())
         if self._forces is None:
-            self._forces = _reactions.inverse(self._model.equations(self._system), self.states)
-        return self._forces, self._model
+            self._forces = _reactions.inverse(self._needs.equations(self._system), self.states)
+        return self._forces, self._needs
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -40,9 +40,9 @@ from cardan.constraints.signal import Remembered
 from cardan.coordinates import formulations, rates, verdict
 from cardan.diagnosis import elimination
 from cardan.errors import ModelError
-from cardan.solvers import abi, methods
-from cardan.solvers.abi import Outcome
+from cardan.solvers import methods
 from cardan.solvers.problem import Job, Problem
+from cardan.solvers.tables import Control, Outcome
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -185,7 +185,7 @@ class _Path:
         self._least_velocity: LeastVelocity | None = None
         self._find_freedoms(self.q)
         self._linearization = self._linearize(self.q, 0)
-        settings = {abi.DENSE_ENTRIES: DENSE, abi.KEEP_ROWS: 0.0, abi.DAMPING: self._damping}
+        settings = {"dense_entries": DENSE, "keep_rows": 0.0, "damping": self._damping}
         self._job = Job(self.problem, methods.load("_newton"), settings)
         self._unlimited = self._job
         if self._is_free and self._limits is not None:
@@ -393,17 +393,17 @@ class _Path:
         """The pose at a time by Newton from a pose, or None if the linear model is not valid; and its contraction."""
         self._drive(time)
         q = start.copy()
-        control = self._job.control
+        control = Control(self._job.control)
         largest_angle = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
         self._job.start(TARGET * max(self._tolerance, verdict.ROUNDING * largest_angle))
         first = last = contraction = self._rotation = 0.0
         made = 0
         for _ in range(MOST_ITERATIONS):
             outcome = Outcome(self._job.iterate(q, 1))
-            if control[abi.ITERATIONS] > made:
+            if control.iterations > made:
                 made += 1
-                size = float(control[abi.STEP_SIZE])
-                self._rotation += float(control[abi.STEP_ROTATION])
+                size = float(control.step_size)
+                self._rotation += float(control.step_rotation)
                 if outcome is Outcome.BROKEN or not np.isfinite(size) or self._rotation > MOST_ROTATION:
                     return None, contraction
                 if made == 1:
@@ -416,13 +416,13 @@ class _Path:
                     return None, contraction
                 last = size
             if outcome is Outcome.CONVERGED:
-                if control[abi.RESIDUAL_MAX] > TARGET * self._tolerance or not (made or strict):
+                if control.residual_max > TARGET * self._tolerance or not (made or strict):
                     # the target allows for the rounding of large angles; rows without angles have a smaller bound,
                     # and so have the rows of a small piece: a good guess is corrected at least once
-                    control[abi.TOLERANCE] = 0.0
+                    control.tolerance = 0.0
                     self._job.iterate(q, 1)
                 return (q if np.isfinite(q).all() else None), contraction
-        is_limited_by_rounding = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
+        is_limited_by_rounding = last <= ROUNDED and float(control.residual_max) <= self._tolerance
         return (q if is_limited_by_rounding else None), contraction
 
     def _continues(self, ahead: Linearization | SparseLinearization, step: float) -> bool:

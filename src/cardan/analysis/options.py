@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
-from cardan.solvers import abi, methods
+from cardan.solvers import methods
 from cardan.system import check
 
 AUTO: Final = "auto"
@@ -53,9 +53,9 @@ class SpringOptions:
 
     def applied(self, method: methods.Method) -> methods.Method:
         """The method with these options."""
-        settings = {abi.STEP_BOUND: self.bound, abi.BY_NORM: float(self.stop == "norm")}
+        settings = {"step_bound": self.bound, "by_norm": float(self.stop == "norm")}
         if self.gain is not None:
-            settings[abi.STEP_GAIN] = self.gain
+            settings["step_gain"] = self.gain
         return method.with_springs(settings, self.switch_steps, self.switch_residual)
 
 

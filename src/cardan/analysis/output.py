@@ -61,7 +61,7 @@ def _drawn(result: Motion | Simulation, given: Any) -> Any:
     if result._source is None:
         raise ModelError("this result was pickled, without its mechanism; pass it: result.save(path, mechanism=m)")
     mechanism, edits = result._source
-    if mechanism._edits != edits:
+    if mechanism._model.edits != edits:
         raise ModelError(
             f"mechanism {mechanism.name!r} was edited since this result was computed; compute it again, or pass a copy "
             "from before: result.save(path, mechanism=copy)"

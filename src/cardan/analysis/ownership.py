@@ -36,7 +36,7 @@ def chosen_coordinate(item: Any, of: str | None, source: tuple[Any, int] | None)
     of: which of a joint that has several.  source: as in :func:`check_own`.
     """
     if isinstance(item, str) and source is not None:
-        item = source[0]._by_key(item)  # "joint", or "joint.coordinate"
+        item = source[0]._model.contents.by_key(item)  # "joint", or "joint.coordinate"
     check_own("coordinate", item, source)
     if isinstance(item, Joint):
         words = tuple(item.kind.coordinates)

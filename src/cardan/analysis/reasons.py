@@ -9,7 +9,7 @@ import numpy as np
 
 from cardan.coordinates import rates
 from cardan.solvers.problem import Problem
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 

@@ -8,9 +8,11 @@ order of the bodies, the unit of length, or a rigid motion of the whole mechanis
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 
+from cardan.analysis.tables import Draw, Drawn
 from cardan.lazy import LazyModule
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
@@ -36,33 +38,34 @@ class Restarts:
         drawn = [*system.names, *others]
         digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in drawn]
         seeds = np.frombuffer(b"".join(digests), dtype=np.int64)
-        sizes = (len(system.names), len(names), len(system.variables.free), len(system.counted_angles))
-        self.table: IntArray = np.concatenate([np.array(sizes, dtype=np.int64), seeds])
+        sizes = {"bodies": len(system.names), "variables": len(names), "angles": len(system.counted_angles)}
+        free = len(system.variables.free)
+        self.table: IntArray = Drawn.new(open=seeds.size, free=free, seeds=seeds, **sizes).as_ints
 
     def anywhere(self, attempt: int, reach: float = REACH) -> FloatArray:
         """Uniform orientations, reference points within ± reach·L of the centre; solver coordinates, flat."""
-        return self._draw(_draws.ANYWHERE, self.authored, [attempt, reach * self.length, *self.center.tolist()])
+        draw = Draw.new(attempt=attempt, reach=reach * self.length, center=self.center)
+        return self._draw(_draws.ANYWHERE, self.authored, draw)
 
     def some(self, best: FloatArray, attempt: int) -> FloatArray:
         """Some bodies as in :meth:`anywhere`, the others as in ``best``."""
-        given = [attempt, REACH * self.length, *self.center.tolist()]
-        return self._draw(_draws.SOME, self.authored, given, best)
+        draw = Draw.new(attempt=attempt, reach=REACH * self.length, center=self.center)
+        return self._draw(_draws.SOME, self.authored, draw, best)
 
     def near(self, q: FloatArray, attempt: int, size: float, length: float) -> FloatArray:
         """q with every body rotated by up to about ``size`` rad and moved by up to ``size``·length."""
-        return self._draw(_draws.NEAR, q, [attempt, size, length])
+        return self._draw(_draws.NEAR, q, Draw.new(attempt=attempt, spread=size, length=length))
 
     def between(self, q: FloatArray, target: FloatArray, share: float) -> FloatArray:
         """Poses at a share of the way from q to target."""
-        return self._draw(_draws.BETWEEN, q, [0, share], target)
+        return self._draw(_draws.BETWEEN, q, Draw.new(share=share), target)
 
     def apart(self, q: FloatArray, other: FloatArray) -> float:
         """Squared distance of two poses: displacements in units of L, rotations as chords."""
-        return float(self._draw(_draws.APART, q, [0, 0, self.length], other)[0])
+        return float(self._draw(_draws.APART, q, Draw.new(length=self.length), other)[0])
 
-    def _draw(self, op: int, q: FloatArray, given: list[float], other: FloatArray | None = None) -> FloatArray:
+    def _draw(self, op: int, q: FloatArray, draw: Any, other: FloatArray | None = None) -> FloatArray:
         out: FloatArray = np.empty_like(self.authored)
-        table = np.array(given, dtype=np.float64)
         with np.errstate(over="ignore"):  # products modulo 2⁶⁴ overflow, which the interpreter warns of
-            _blocks.call_at(_draws.DRAW, op, self.table, table, q, q if other is None else other, out, q, q)
+            _blocks.call_at(_draws.DRAW, op, self.table, draw.as_floats, q, q if other is None else other, out, q, q)
         return out

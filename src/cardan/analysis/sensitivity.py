@@ -11,20 +11,31 @@ for an output g(q, v).  Where a freedom is left, J⁺ gives the least change of 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import time as clock
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan import joints
+from cardan.analysis.batch import assemble_many
+from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.starts import tail_of
-from cardan.constraints.registry import FeatureKind
+from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.coordinates import formulations, rates, verdict
 from cardan.errors import ModelError
+from cardan.joints import Coordinate, Joint, own
+from cardan.joints.ownership import check_body, chosen_coordinate, coordinate_of
 from cardan.lazy import LazyModule
 from cardan.math import euler
-from cardan.system import layout
+from cardan.system import check
+from cardan.system import tables as layout
+from cardan.system.drawing import Drawing
+from cardan.system.parts import Frame, Point
+from cardan.system.relations import Bundle, Relation
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -33,6 +44,7 @@ _judging = LazyModule("cardan.coordinates._judging")
 FOLLOWS = 1e-7  # of ∂f/∂v: a larger rest that no motion removes means that the poses cannot follow a parameter
 ROUNDING = 1e-12  # scaled: a smaller rest is rounding, as where both parts of a redundant joint move together
 FREE = 1e-9  # scaled: an output that a freedom changes by less does not depend on it
+TOLERANCE = 1e-10  # of the assembly of a state
 
 
 class Output(NamedTuple):
@@ -128,7 +140,97 @@ class Tolerances:
         return "\n".join(lines)
 
 
-def sensitivity(
+def sensitivity(drawing: Drawing, state: State, outputs: Any, parameters: Any, tolerance: float) -> Sensitivity:
+    """See :meth:`cardan.Mechanism.sensitivity`."""
+    given = drawing.contents.parameters if parameters is None else parameters
+    names = [drawing.contents.parameter_name(p) for p in ([given] if isinstance(given, str) else given)]
+    if not names:
+        way = "give some" if drawing.contents.parameters else "add one with m.parameter(name, value)"
+        raise ModelError(f"there are no parameters to differentiate by in mechanism {drawing.contents.name!r}; {way}")
+    if not isinstance(state, State):
+        raise ModelError(f"sensitivity was given {state!r}; it must be a State, such as result.state")
+    drawing.checked_state("sensitivity", state)
+    drawing = drawing.at(state)
+    return _derivatives(drawing.system, *_outputs(drawing, outputs), state, tuple(dict.fromkeys(names)), tolerance)
+
+
+def tolerances(
+    drawing: Drawing,
+    state: State,
+    outputs: Any,
+    tolerances: Mapping[Any, float],
+    samples: int,
+    seed: int,
+    distribution: str,
+    workers: int | None,
+) -> Tolerances:
+    """See :meth:`cardan.Mechanism.tolerances`."""
+    began = clock.perf_counter()
+    given = _checked_tolerances(tolerances, drawing.contents.parameter_name)
+    check.choice(distribution, "distribution", FACTORS)
+    count = check.count(samples, "samples", 2)
+    found = sensitivity(drawing, state, outputs, given, TOLERANCE)
+    drawn = {**drawing.drawn, **state.variables}
+    values = _draw(given, drawn, count, check.count(seed, "seed", 0), distribution)
+    batch = assemble_many(drawing, state, None, (), values, AssemblyOptions(restarts=0), workers, None, given)
+    system, labels = _outputs(drawing.at(state), outputs)
+    seen = system.with_variables((), tuple(given))
+    angles = batch._system.counted_angles
+    keys = {key: batch.angles[:, len(batch._system.variable_names) + k] for k, key in enumerate(angles)}
+    near = [np.full(count, angle) for angle in _angles_at(seen, state)]
+    tail = [keys.get(key, near[k]) for k, key in enumerate(seen.counted_angles)]
+    poses = np.column_stack([batch.coordinates.reshape(count, -1), *values.values(), *tail])
+    every = _evaluate_many(seen, len(labels), poses[batch.ok], state.time)
+    failed = int((~batch.ok).sum())
+    seconds = clock.perf_counter() - began
+    return _combine(found, given, every, _wrapping(seen, len(labels)), failed, distribution, seconds)
+
+
+def _outputs(drawing: Drawing, outputs: Any) -> tuple[System, list[Output]]:
+    """The system whose relations are the outputs, and a label and a unit for each row."""
+    if isinstance(outputs, str | Joint | Coordinate | Point | Frame) or not isinstance(outputs, Iterable):
+        outputs = [outputs]
+    bundles: list[Bundle] = []
+    labels: list[Output] = []
+    for k, given in enumerate(outputs):
+        what = f"output {k}"
+        words, relation = _output(drawing, what, given)
+        if not relation.bodies:
+            way = ", except with parameters: take its formula, such as (2 * L).value" if relation.nodes else ""
+            raise ModelError(f"{what} is on the ground alone; it never changes{way}")
+        bundles.append(Bundle(what, [relation]))
+        taken = {label.label for label in labels}
+        words = [f"{word} ({what})" if word in taken else word for word in words]
+        labels += [Output(w, u) for w, u in zip(words, relation.primitive.units, strict=True)]
+    if not bundles:
+        raise ModelError("there are no outputs; give joints, coordinates, points or primitives")
+    counted = dict.fromkeys([angle for b in bundles for r in b.relations for angle in r.counted_angles])
+    return System(drawing.contents.records, bundles, list(counted), formulas=drawing.values_now()), labels
+
+
+def _output(drawing: Drawing, what: str, given: Any) -> tuple[list[str], Relation]:
+    """The labels of an output, one for each row, and its relation."""
+    if isinstance(given, Point | Frame):
+        check_body(drawing.contents, what, given.body)
+        words = [f"{given.body.name} {axis}" for axis in "xyz"]
+        return words, joints.coincident(drawing.contents.ground.point(), given)
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Primitive):
+        ends, relation = own.resolved(given[0], given[1], partial(coordinate_of, drawing.contents))
+        for end in ends:
+            for body in end.bodies if isinstance(end, Coordinate) else (end.body,):
+                check_body(drawing.contents, what, body)
+        rows = given[0].rows
+        return [given[0].name if rows == 1 else f"{given[0].name} {i}" for i in range(rows)], relation
+    item = drawing.contents.item(given) if isinstance(given, str) else given
+    chosen = chosen_coordinate(drawing.contents, what, item, None)
+    for body in chosen.bodies:
+        check_body(drawing.contents, what, body)
+    single = chosen.joint and len(drawing.contents.joints[chosen.joint].kind.coordinates) == 1
+    words = [chosen.joint if single else f"{chosen.joint} {chosen.name}".strip()]
+    return words, Relation(joints.DRIVEN[chosen.kind], chosen.arguments(), (0.0,))
+
+
+def _derivatives(
     system: System,
     outputs: System,
     labels: Sequence[Output],
@@ -136,7 +238,7 @@ def sensitivity(
     parameters: tuple[str, ...],
     tolerance: float,
 ) -> Sensitivity:
-    """See :meth:`cardan.Mechanism.sensitivity`.  outputs: the system whose relations are the outputs."""
+    """outputs: the system whose relations are the outputs."""
     coordinates = state.coordinates
     free = system.with_variables(parameters)
     near = tail_of(free, state)
@@ -193,7 +295,7 @@ def _at_references(system: System, other: System, q: FloatArray, motions: FloatA
     return found.reshape(len(motions), -1)
 
 
-def evaluate_many(outputs: System, rows: int, poses: FloatArray, time: float) -> FloatArray:
+def _evaluate_many(outputs: System, rows: int, poses: FloatArray, time: float) -> FloatArray:
     """Outputs in many poses, shape (n, rows); poses: r, p of every body, then variables and counted angles."""
     q = np.ascontiguousarray(poses)
     verdict.shift(outputs, q, 1.0)
@@ -206,14 +308,14 @@ def evaluate_many(outputs: System, rows: int, poses: FloatArray, time: float) ->
     return found[:, :rows]
 
 
-def angles_at(outputs: System, state: State) -> FloatArray:
+def _angles_at(outputs: System, state: State) -> FloatArray:
     """Counted angles of outputs in a state [rad], shape (angles,); one that the state does not have is within ±π."""
     q = formulations.to_reference(outputs, state.coordinates, tail_of(outputs, state))
     q = formulations.with_angles_of_poses(outputs, q)
     return formulations.angles(outputs, q)[len(outputs.variable_names) :]
 
 
-def wrapping(outputs: System, rows: int) -> NDArray[np.bool_]:
+def _wrapping(outputs: System, rows: int) -> NDArray[np.bool_]:
     """Which rows are angles without counted turns, shape (rows,): their deviations are between −π and π."""
     found = np.zeros(rows, dtype=bool)
     for _, primitive, start in outputs.rows:
@@ -226,7 +328,7 @@ def wrapping(outputs: System, rows: int) -> NDArray[np.bool_]:
 FACTORS: Mapping[str, float] = {"normal": 3.0, "uniform": math.sqrt(3.0)}  # t/σ of a parameter
 
 
-def draw(
+def _draw(
     tolerances: Mapping[str, float], values: Mapping[str, float], samples: int, seed: int, distribution: str
 ) -> dict[str, FloatArray]:
     """Values of parameters: normal with σ = t/3, or uniform within ± t.  Each has its own generator, by its name."""
@@ -238,7 +340,7 @@ def draw(
     return found
 
 
-def combine(
+def _combine(
     found: Sensitivity,
     tolerances: dict[str, float],
     samples: FloatArray,
@@ -260,10 +362,8 @@ def combine(
     return Tolerances(found, tolerances, *linear, spread, mean, apart, failed, seconds)
 
 
-def checked_tolerances(given: Any, named: Any) -> dict[str, float]:
+def _checked_tolerances(given: Any, named: Any) -> dict[str, float]:
     """Tolerances by name, each above zero."""
     if not isinstance(given, Mapping) or not given:
         raise ModelError(f"the tolerances are {given!r}; they must be {{parameter: tolerance}}")
-    from cardan.system import check
-
     return {named(key): check.positive(value, f"the tolerance of {key!r}") for key, value in given.items()}

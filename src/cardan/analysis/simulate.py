@@ -18,16 +18,18 @@ from cardan.analysis.touching import lost_contacts, refuse_jumps, told
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import freedom
-from cardan.dynamics import abi
+from cardan.dynamics import tables
+from cardan.dynamics.build import connections, equations_of
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.functions import NotFiniteError
 from cardan.dynamics.generalized_alpha import GeneralizedAlpha
-from cardan.dynamics.integrate import MOST_TURN, STABILIZATIONS, TABLEAUS, Event, Integration
+from cardan.dynamics.integrate import MOST_TURN, STABILIZATIONS, TABLEAUS, Event, Integration, Settings
 from cardan.dynamics.pushes import Push
 from cardan.dynamics.reactions import ConstraintForces
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
+from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -51,10 +53,10 @@ UNREACHED: Final = (SimulationStatus.STEP_TOO_LARGE, SimulationStatus.STEP_TOO_S
 STOPPED: Final = (SimulationStatus.TIME_LIMIT, SimulationStatus.INTERRUPTED)
 
 STATUS: Final = {
-    abi.NOT_FINITE: (SimulationStatus.NOT_FINITE, "an acceleration is not finite"),
-    abi.STEP_TOO_SMALL: (SimulationStatus.STEP_TOO_SMALL, "no step meets rtol"),
-    abi.LOCKED: (SimulationStatus.LIMIT, "a driver pushes against a limit"),
-    abi.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, "the joints cannot be kept closed; use a smaller step"),
+    tables.NOT_FINITE: (SimulationStatus.NOT_FINITE, "an acceleration is not finite"),
+    tables.STEP_TOO_SMALL: (SimulationStatus.STEP_TOO_SMALL, "no step meets rtol"),
+    tables.LOCKED: (SimulationStatus.LIMIT, "a driver pushes against a limit"),
+    tables.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, "the joints cannot be kept closed; use a smaller step"),
 }
 
 
@@ -108,10 +110,18 @@ class Options(NamedTuple):
             raise ModelError(f"gain is {self.gain!r}, but stabilization is {word!r}; a gain belongs to 'baumgarte'")
 
 
-def simulate(
+def simulate(drawing: Drawing, duration: float, state: Any, asked: Options) -> Simulation:
+    """See :meth:`cardan.Mechanism.simulate`."""
+    system, (equations, notes) = drawing.system, equations_of(drawing)
+    simulation = _simulate(system, equations, duration, state, asked, notes)
+    simulation._connections = connections(drawing)
+    return simulation
+
+
+def _simulate(
     system: System, equations: Equations, duration: float, state: Any, asked: Options, notes: list[str]
 ) -> Simulation:
-    """See :meth:`cardan.Mechanism.simulate`.  system: that of kinematics, which assembles the start."""
+    """system: that of kinematics, which assembles the start."""
     began = clock.perf_counter()
     duration = check.positive(duration, "duration")
     o = asked.checked()
@@ -137,11 +147,11 @@ def simulate(
         given = given[[state.names.index(name) for name in found.state.names]]
     v = start_velocities(own, found.state, given)
     end = first + duration
-    settings: dict[str, Any] = {"method": o.method, "step": o.step, "rtol": o.rtol, "max_step": o.max_step}
+    settings = Settings(o.method, o.step, o.rtol, o.max_step, o.stabilization, o.gain)
     kind = GeneralizedAlpha if o.method == "generalized_alpha" else Integration
-    run = kind(equations, q, v, first, outputs, end=end, stabilization=o.stabilization, gain=o.gain, **settings)
+    run = kind(equations, q, v, first, outputs, end=end, settings=settings)
     code = run.begin()
-    if run.control[abi.REDUNDANT] and code == abi.RUNNING:
+    if run.control.redundant and code == tables.RUNNING:
         notes += _of_redundancy(system, run, found.state)
     if given is not None:
         change = float(np.abs(run.v - v).max(initial=0.0))
@@ -188,7 +198,7 @@ def resume(simulation: Simulation, max_seconds: float | None, progress: Callable
     if simulation._run is None or simulation.status not in STOPPED:
         raise ModelError(f"the simulation ended ({simulation.status}); only one that was stopped can be resumed")
     run, last = simulation._run
-    return _go_on(copy.deepcopy(run), abi.RUNNING, last, list(simulation._notes), deadline, progress)
+    return _go_on(copy.deepcopy(run), tables.RUNNING, last, list(simulation._notes), deadline, progress)
 
 
 def _go_on(
@@ -202,22 +212,22 @@ def _go_on(
     """Integrate until the time ``last``, or until it ends for another reason."""
     c = run.control
     first = run.first
-    by_python = run.job[abi.ASKS] or isinstance(run, GeneralizedAlpha)
+    by_python = run.job.asks or isinstance(run, GeneralizedAlpha)
     chunk = max(1, (CALLED_CHUNK if by_python else CHUNK) // len(run.equations.system.names))
     status, reason = SimulationStatus.DONE, ""
     try:
-        while code == abi.RUNNING:
+        while code == tables.RUNNING:
             if run.turns_far:
                 status, reason = SimulationStatus.STEP_TOO_LARGE, _of_turn(run)
                 break
             code = run.advance(last, chunk)
             if progress is not None:
                 progress((run.time - first) / (last - first))
-            if c[abi.ERROR] > abi.MOST_ERROR and c[abi.RTOL] == 0.0:
+            if c.error > tables.MOST_ERROR and c.rtol == 0.0:
                 status = SimulationStatus.STEP_TOO_LARGE
-                reason = f"the error of a step is about {c[abi.ERROR]:.1g} at t = {run.time:g} s; use a smaller step"
+                reason = f"the error of a step is about {c.error:.1g} at t = {run.time:g} s; use a smaller step"
                 break
-            if code == abi.RUNNING and deadline is not None and clock.perf_counter() > deadline:
+            if code == tables.RUNNING and deadline is not None and clock.perf_counter() > deadline:
                 status, reason = SimulationStatus.TIME_LIMIT, f"stopped at t = {run.time:g} s; {KEPT}"
                 break
     except KeyboardInterrupt:
@@ -226,7 +236,7 @@ def _go_on(
         status, reason = SimulationStatus.NOT_FINITE, f"{error}; earlier results are kept"
     if code in STATUS:
         status, words = STATUS[code]
-        names = run.undefined_loads() if code == abi.NOT_FINITE else []
+        names = run.undefined_loads() if code == tables.NOT_FINITE else []
         if names:
             verb = "has" if len(names) == 1 else "have"
             words += f", because {', '.join(map(repr, names))} {verb} no finite force"
@@ -240,26 +250,27 @@ def _go_on(
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
     if status in UNREACHED and not run.turns_far:
         reason += _driver_reason(run) or _singular_reason(run)
-    if code == abi.NOT_CLOSED and (unmet := _contradicted_rates(run)):
+    if code == tables.NOT_CLOSED and (unmet := _contradicted_rates(run)):
         reason = f"no velocities satisfy the drivers, the joints and the rate rows at t = {run.time:g} s ({unmet})"
-    return Simulation(
+    simulation = Simulation(
         run.equations,
         run.results[: run.reached],
         status,
         reason,
         notes=notes,
-        steps=int(c[abi.TAKEN]),
-        refused=int(c[abi.REFUSED]),
-        error=float(c[abi.ERROR]),
-        redundant=bool(c[abi.REDUNDANT]),
+        steps=int(c.taken),
+        refused=int(c.refused),
+        error=float(c.error),
+        redundant=bool(c.redundant),
         events=run.events,
-        run=(run, last),
     )
+    simulation._run = run, last
+    return simulation
 
 
 def _of_turn(run: Integration) -> str:
     """A constant step that turns a body too far to find stops within it, in words."""
-    most = float(run.control[abi.TURN_STEP])
+    most = float(run.control.turn_step)
     names = [stop.name for stop in run.equations.stops if not stop.is_turn]
     return (
         f"a step turns a body by {MOST_TURN * run.step / most:.3g} rad at t = {run.time:g} s, so that it could pass "
@@ -273,7 +284,7 @@ def _of_push(run: Integration, push: Push) -> str:
     e = run.equations
     drivers = {signal.name for _, signal in e.system.signals}
     word = ("driver" if drivers.issuperset(push.by) else "constraint") + ("s" if len(push.by) > 1 else "")
-    sides = [f"{e.stops[k].name!r} ({'lower' if run.bounds[k, abi.SIDE] < 0.0 else 'upper'})" for k in push.stops]
+    sides = [f"{e.stops[k].name!r} ({'lower' if run.bounds['side'][k] < 0.0 else 'upper'})" for k in push.stops]
     return (
         f"{word} {listed(push.by)} {'push' if len(push.by) > 1 else 'pushes'} against "
         f"{'limits' if len(sides) > 1 else 'limit'} {', '.join(sides)}"
@@ -305,7 +316,7 @@ def _driver_reason(run: Integration) -> str:
         except ModelError:  # it is not defined there
             continue
         jump = np.abs(np.diff(value) - 0.5 * h * (rate[1:] + rate[:-1])).max()
-        if jump > abi.MOST_ERROR:
+        if jump > tables.MOST_ERROR:
             return f"; driver {signal.name!r} jumps by about {jump:.3g} near t = {run.time:g} s"
     return ""
 
@@ -321,7 +332,7 @@ def _singular_reason(run: Integration) -> str:
     e = run.equations
     if len(e.system.names) > MOST_EXAMINED:
         return ""
-    tolerance = float(run.control[abi.RTOL])
+    tolerance = float(run.control.rtol)
     small = max(SINGULAR, math.sqrt(np.finfo(float).eps / tolerance) if tolerance > 0.0 else 0.0)
     for q in (run.q, run.tried_pose):
         jacobian = e.problem.with_floats(run.floats).jacobian(q)[1][e.equations] / np.sqrt(e.masses.ravel())
@@ -375,8 +386,8 @@ def principal_pose(system: System, found: State, start: Any) -> FloatArray:
 def start_velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
     """Velocities of the principal frames from those of the body origins; zero where none are given."""
     if given is None:
-        return np.zeros(abi.WIDTH * len(system.names))
-    shape = (len(system.names), abi.WIDTH)
+        return np.zeros(tables.WIDTH * len(system.names))
+    shape = (len(system.names), tables.WIDTH)
     if given.shape != shape:
         raise ModelError(f"the velocities have shape {given.shape}; it must be {shape}: ṙ and ω of every body")
     if not np.isfinite(given).all():

@@ -13,7 +13,6 @@ import numpy as np
 from cardan.analysis import output
 from cardan.analysis.ownership import check_own, chosen_coordinate
 from cardan.constraints.registry import FeatureKind
-from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
 from cardan.dynamics.pulling import pulling
@@ -26,10 +25,12 @@ from cardan.dynamics.reactions import (
     read_effort,
     read_reaction,
 )
+from cardan.dynamics.tables import WIDTH
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.math import euler
-from cardan.system import check, layout
+from cardan.system import check
+from cardan.system import tables as layout
 from cardan.system.html import as_html, table_of
 from cardan.system.parts import Body, Feature
 from cardan.system.state import FloatArray, State
@@ -125,7 +126,6 @@ class Simulation:
         error: float = 0.0,
         redundant: bool = False,
         events: Sequence[Event] = (),
-        run: tuple[Integration, float] | None = None,
     ) -> None:
         """results, shape (times, columns): time, q, v, v̇ and multipliers, in the coordinates of the solvers.
 
@@ -143,7 +143,7 @@ class Simulation:
         self._connections: Mapping[str, Connection] = {}
         self._source: tuple[Any, int] | None = None  # the mechanism, and how often it had been edited
         self.events = tuple(events)
-        self._run = run
+        self._run: tuple[Integration, float] | None = None  # and the time at which it was to end [s]
 
     @property
     def ok(self) -> bool:

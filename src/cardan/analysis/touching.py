@@ -8,7 +8,7 @@ import numpy as np
 
 from cardan.coordinates import formulations
 from cardan.errors import ModelError
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.parts import GROUND
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System

@@ -19,7 +19,7 @@ from cardan.analysis.motion import Undriven
 from cardan.coordinates import rates
 from cardan.math import euler
 from cardan.solvers.problem import Problem
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 

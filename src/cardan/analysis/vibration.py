@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from cardan.analysis.equilibrium import INDIFFERENT, assembled, released
 from cardan.coordinates.rates import at_origins
 from cardan.dynamics.at_rest import AtRest
-from cardan.dynamics.equations import Equations
+from cardan.dynamics.build import equations_of
 from cardan.errors import ModelError
+from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State
-from cardan.system.system import System
 
 AT_REST: Final = 1e-9  # [m/s, rad/s] of a body: a larger velocity is one
 IN_EQUILIBRIUM: Final = 1e-6  # of the loads: a larger force along the free motions is left
@@ -79,8 +79,9 @@ class Linearization:
         }
 
 
-def linearize(system: System, equations: Equations, start: Any, tolerance: float) -> Linearization:
+def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
     """See :meth:`cardan.Mechanism.linearize`."""
+    system, equations = drawing.system, equations_of(drawing)[0]
     velocities = getattr(start, "velocities", None)
     if velocities is not None and not np.abs(velocities).max(initial=0.0) <= AT_REST:
         k = int(np.abs(velocities).max(axis=1).argmax())

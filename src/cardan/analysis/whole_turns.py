@@ -21,8 +21,8 @@ import numpy as np
 
 from cardan.coordinates import formulations
 from cardan.lazy import LazyModule
-from cardan.solvers import abi
-from cardan.system import layout
+from cardan.solvers.tables import Structure
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
@@ -72,7 +72,7 @@ def with_whole_turns(system: System, q: FloatArray, length: float, time: float) 
     p = formulations.problem(system, "manifold", length, time)
     first, moved = layout.POSE * len(system.names) + len(system.variable_names), q.copy()
     spare, before = np.empty_like(q), np.empty(len(system.counted_angles))
-    rows, work = np.empty(p.rows), np.empty(int(p.structure[abi.WORK]))
+    rows, work = np.empty(p.rows), np.empty(int(Structure(p.structure).work))
     _whole_turns.update_turns(p.table(), turn_rows, first, moved, spare, before, rows, work)
     return moved
 

@@ -25,7 +25,7 @@ from cardan.analysis.limits import limit_rows
 from cardan.analysis.motion import ARC
 from cardan.math import euler
 from cardan.solvers.problem import Problem
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 

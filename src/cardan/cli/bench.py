@@ -51,7 +51,7 @@ def _run_model(args: argparse.Namespace) -> int:
             times.append(time.perf_counter() - start)
         seconds[name] = statistics.median(times) / per
 
-    measure("packing", mechanism._packed)
+    measure("packing", mechanism._model.drawing.packed)
     measure("assembly from the authored pose", mechanism.assemble)
     if result.ok:
         measure("assembly from the assembled pose", lambda: mechanism.assemble(result.state))

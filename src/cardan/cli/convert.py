@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     given = {quantity: getattr(args, quantity) for quantity in UNITS if getattr(args, quantity) is not None}
     units = None
     if given:
-        source = target.mechanism._source
+        source = target.mechanism._model.source
         units = {**(source.units.as_dict() if source is not None else {}), **given}
     if output is not None:
         target.mechanism.save(output, units=units)

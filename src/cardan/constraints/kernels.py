@@ -17,7 +17,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +39,11 @@ def address(primitive: Primitive) -> int:
 def curvature_address(primitive: Primitive) -> int:
     """As :func:`address`, for ẋᵀ f_xx ẋ."""
     return primitive.code if primitive.inline else _address(primitive, "_curvature")
+
+
+def curvature_addresses(primitives: Iterable[Primitive]) -> list[int]:
+    """:func:`curvature_address` of several primitives."""
+    return [curvature_address(primitive) for primitive in primitives]
 
 
 def _address(primitive: Primitive, suffix: str) -> int:

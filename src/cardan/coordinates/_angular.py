@@ -13,7 +13,7 @@ Reads one feature; writes one row of a block, or ẋ and its bias (:mod:`cardan.
 
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import tail
-from cardan.system.layout import ORIENTATION, POINT
+from cardan.system.tables import ORIENTATION, POINT
 
 
 @inner

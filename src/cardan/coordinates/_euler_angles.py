@@ -17,8 +17,8 @@ from cardan.coordinates._records import position, quaternion
 from cardan.coordinates._walk import walk
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import piece
-from cardan.solvers.abi import RETRACT
-from cardan.system.layout import BODIES
+from cardan.solvers.tables import RETRACT
+from cardan.system.tables import SystemTable
 
 WIDTH = 6
 
@@ -92,17 +92,19 @@ def retract(bodies, q, step, out):
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
+    system = SystemTable(ints)
     if op == RETRACT:
-        retract(ints[BODIES], q, step, out)
-        update_variables(ints, WIDTH * ints[BODIES], q, step, out)
-        update_counted_angles(ints, floats, q, out, work)
+        retract(system.bodies, q, step, out)
+        update_variables(system, WIDTH * system.bodies, q, step, out)
+        update_counted_angles(system, floats, q, out, work)
     else:
-        walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, add_angular, multiply_by_b, None)
+        walk(op, system, floats, q, step, (out, jacobian, work), WIDTH, add_angular, multiply_by_b, None)
     return 0
 
 
 def evaluate_motion(op, ints, floats, q, v, out, jacobian, work):
-    walk(op, ints, floats, q, v, out, jacobian, work, WIDTH, add_angular, multiply_by_b, rates)
+    system = SystemTable(ints)
+    walk(op, system, floats, q, v, (out, jacobian, work), WIDTH, add_angular, multiply_by_b, rates)
     return 0
 
 

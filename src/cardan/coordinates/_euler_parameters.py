@@ -14,8 +14,8 @@ from cardan.coordinates._normalisation import WIDTH, add_step, normalise
 from cardan.coordinates._walk import walk
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import tail
-from cardan.solvers.abi import RETRACT
-from cardan.system.layout import BODIES, ORIENTATION, POINT
+from cardan.solvers.tables import RETRACT
+from cardan.system.tables import ORIENTATION, POINT, SystemTable
 
 
 @inner
@@ -94,19 +94,21 @@ def rates(kind, s, p, a, v, x, rate, bias):
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
+    system = SystemTable(ints)
     if op == RETRACT:
-        add_step(ints[BODIES], q, step, out)
-        update_variables(ints, WIDTH * ints[BODIES], q, step, out)
-        update_counted_angles(ints, floats, q, out, work)
+        add_step(system.bodies, q, step, out)
+        update_variables(system, WIDTH * system.bodies, q, step, out)
+        update_counted_angles(system, floats, q, out, work)
     else:
-        walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, chain, None, None)
-        normalise(op, ints, q, step, out, jacobian)
+        walk(op, system, floats, q, step, (out, jacobian, work), WIDTH, chain, None, None)
+        normalise(op, system, q, step, out, jacobian)
     return 0
 
 
 def evaluate_motion(op, ints, floats, q, v, out, jacobian, work):
-    walk(op, ints, floats, q, v, out, jacobian, work, WIDTH, chain, None, rates)
-    normalise(op, ints, q, v, out, jacobian)
+    system = SystemTable(ints)
+    walk(op, system, floats, q, v, (out, jacobian, work), WIDTH, chain, None, rates)
+    normalise(op, system, q, v, out, jacobian)
     return 0
 
 

@@ -10,10 +10,8 @@ from math import floor, pi
 from cardan.constraints._generated import evaluate_primitive
 from cardan.coordinates._records import (
     AXES,
-    angle_record,
     axis,
     counted_angles,
-    feature,
     features,
     matrix,
     position,
@@ -24,7 +22,7 @@ from cardan.coordinates._records import (
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import FIRST_ADDRESS, call_evaluator, call_primitive, cut, piece, tail
 from cardan.math._kernels import unwrapped
-from cardan.system import layout
+from cardan.system.tables import ANGLE, ORIENTATION, POINT, SCALAR, AngleRecord, Feature
 
 TURN = 2.0 * pi
 SHORT = 0.25 * pi  # rad: if no body rotates further, an angle between two bodies changes by less than half a turn
@@ -79,24 +77,24 @@ def rotate(body, s, work, out):
 
 
 @inner
-def update_features(ints, record, floats, q, work, x):
+def update_features(system, record, floats, q, work, x):
     """World values of the features of one constraint into x."""
     first = features(record)
-    for k in range(record[layout.FEATURES]):
-        this = feature(first, k)
-        kind = this[layout.KIND]
-        body = this[layout.BODY]
-        out = tail(x, this[layout.COLUMN])
-        if kind == layout.ANGLE:
-            out[0] = counted_angles(ints, q)[this[layout.SOURCE]]
+    for k in range(record.features):
+        this = Feature(first, k)
+        kind = this.kind
+        body = this.body
+        out = tail(x, this.column)
+        if kind == ANGLE:
+            out[0] = counted_angles(system, q)[this.source]
             continue
-        s = tail(floats, this[layout.SOURCE])
-        if kind >= layout.SCALAR:
+        s = tail(floats, this.source)
+        if kind >= SCALAR:
             out[0] = s[0]
             continue
-        if kind != layout.ORIENTATION:
+        if kind != ORIENTATION:
             rotate(body, s, work, out)
-            if kind == layout.POINT and body >= 0:
+            if kind == POINT and body >= 0:
                 r = position(q, body)
                 for i in range(3):
                     out[i] += r[i]
@@ -108,23 +106,23 @@ def update_features(ints, record, floats, q, work, x):
 
 
 @inner
-def expand(ints, floats, q, work):
+def expand(system, floats, q, work):
     """The floats at the values of the variables in q, in the workspace; the floats themselves without variables."""
-    if ints[layout.VARIABLES] == 0:
+    if system.variables == 0:
         return floats
-    expanded = tail(work, workspace(ints).expanded)
-    table = tail(ints, ints[layout.VARIABLE_TABLE])
-    call_evaluator(ints[layout.EXPAND], 0, table, floats, variables(ints, q), work, expanded, work, work)
+    expanded = tail(work, workspace(system).expanded)
+    table = system.variable_table
+    call_evaluator(system.expand, 0, table.as_ints, floats, variables(system, q), work, expanded, work, work)
     return expanded
 
 
 @inner
-def update_variables(ints, first, q, step, out):
+def update_variables(system, first, q, step, out):
     """Variables in out ← those in q, the free ones moved by the step, which has them from ``first`` on."""
-    old = variables(ints, q)
-    new = variables(ints, out)
-    for k in range(ints[layout.VARIABLES]):
-        new[k] = old[k] + step[first + k] if k < ints[layout.FREE] else old[k]
+    old = variables(system, q)
+    new = variables(system, out)
+    for k in range(system.variables):
+        new[k] = old[k] + step[first + k] if k < system.free else old[k]
 
 
 @inner
@@ -137,57 +135,57 @@ def update_primitive(code, x, c, f, df):
 
 
 @inner
-def update_counted_angles(ints, floats, q, out, work):
+def update_counted_angles(system, floats, q, out, work):
     """Counted angles in out ← those of its poses that are within half a turn of the counted angles in q.
 
     Contact coordinates are among them: near those in q (:mod:`._tracking`).
     """
-    if ints[layout.ANGLES] > 0:
-        update_matrices(ints[layout.BODIES], out, work)
-        floats = expand(ints, floats, out, work)
-    axes = cut(work, workspace(ints).features, AXES)
-    known = counted_angles(ints, q)
-    found = counted_angles(ints, out)
-    for k in range(ints[layout.ANGLES]):
-        angle = angle_record(tail(ints, ints[layout.ANGLE_TABLE]), k)
-        s = tail(floats, angle[layout.ANGLE_SOURCE])
+    if system.angles > 0:
+        update_matrices(system.bodies, out, work)
+        floats = expand(system, floats, out, work)
+    axes = cut(work, workspace(system).features, AXES)
+    known = counted_angles(system, q)
+    counted = counted_angles(system, out)
+    for k in range(system.angles):
+        angle = AngleRecord(system.angle_table, k)
+        s = tail(floats, angle.source)
         sine = 0.0
         cosine = 0.0
         for i in range(3):
-            rotate(angle[layout.ANGLE_B if i == 2 else layout.ANGLE_A], axis(s, i), work, axis(axes, i))
+            rotate(angle.b if i == 2 else angle.a, axis(s, i), work, axis(axes, i))
         for i in range(3):
             cosine += axes[i] * axes[6 + i]
             sine += axes[3 + i] * axes[6 + i]
-        found[k] = unwrapped(sine, cosine, known[k])
-    if ints[layout.TRACK] != 0:
-        call_evaluator(ints[layout.TRACK], 0, ints, floats, q, q, out, work, work)
+        counted[k] = unwrapped(sine, cosine, known[k])
+    if system.track != 0:
+        call_evaluator(system.track, 0, system.as_ints, floats, q, q, out, work, work)
 
 
 @inner
-def add_turns(ints, floats, known, step, out, work):
+def add_turns(system, floats, known, step, out, work):
     """Add the whole turns of a long step to the counted angles in out, within half a turn of the known ones before.
 
     step: (δr, δθ) of every body, A(out) in the workspace.  A rotation keeps its axis, so an angle about z changes by
     z·(A_b δθ_b − A_a δθ_a) if both bodies rotate about z, and by nearly that if they rotate nearly about z.
     """
-    angles = ints[layout.ANGLES]
+    angles = system.angles
     longest = 0.0
-    for b in range(ints[layout.BODIES] if angles > 0 else 0):
+    for b in range(system.bodies if angles > 0 else 0):
         d = tangent(step, b)
         longest = max(longest, d[3] * d[3] + d[4] * d[4] + d[5] * d[5])
     if not longest > SHORT * SHORT:
         return
-    floats = expand(ints, floats, out, work)
-    axes = cut(work, workspace(ints).features, AXES)
-    found = counted_angles(ints, out)
+    floats = expand(system, floats, out, work)
+    axes = cut(work, workspace(system).features, AXES)
+    counted = counted_angles(system, out)
     for k in range(angles):
-        angle = angle_record(tail(ints, ints[layout.ANGLE_TABLE]), k)
-        s = tail(floats, angle[layout.ANGLE_SOURCE])
+        angle = AngleRecord(system.angle_table, k)
+        s = tail(floats, angle.source)
         for i in range(2):
-            rotate(angle[layout.ANGLE_A], axis(s, i), work, axis(axes, i))
+            rotate(angle.a, axis(s, i), work, axis(axes, i))
         change = 0.0
         for side in range(2):
-            body = angle[layout.ANGLE_B if side == 1 else layout.ANGLE_A]
+            body = angle.b if side == 1 else angle.a
             if body >= 0:
                 rotate(body, tail(tangent(step, body), 3), work, axis(axes, 2))
                 part = 0.0
@@ -197,4 +195,4 @@ def add_turns(ints, floats, known, step, out, work):
                     part += axes[6 + i] * (axes[j] * axes[3 + m] - axes[m] * axes[3 + j])
                 change += part if side == 1 else -part
         if abs(change) > 2.0 * SHORT:
-            found[k] += TURN * floor((known[k] + change - found[k]) / TURN + 0.5)
+            counted[k] += TURN * floor((known[k] + change - counted[k]) / TURN + 0.5)

@@ -1,27 +1,16 @@
 """The verdict in kernels: during a run, and on many poses at once.
 
-Reads a table of addresses (J_…) of what is judged, the bounds and the poses.  Writes the workspace and out: the
+Reads a table of what is judged (Judged), the bounds and the poses.  Writes the workspace and out: the
 residual that is largest in relation to its bound, and that bound.
 """
 
 from cardan.coordinates._verdict import judge
-from cardan.kernel.jit import inner, jit, plain
-from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, pointer, view
-from cardan.solvers.abi import RESIDUAL, RETRACT
+from cardan.coordinates.tables import Judged, JudgeWork
+from cardan.kernel.jit import inner, jit
+from cardan.kernel.memory import call_evaluator, cut, pointer, view
+from cardan.solvers.tables import RESIDUAL, RETRACT
 from cardan.system._tables import shift_reference
-from cardan.system.layout import POSE
-
-# table of what is judged: addresses, sizes, then the offsets of the pieces of the workspace and of their end
-J_EVALUATOR, J_INTS, J_FLOATS, J_POWERS, J_FRAMES, J_ORIGIN = range(6)
-J_FRAMES_SIZE, J_BODIES, J_VARIABLES, J_ANGLES, J_ROWS, J_PIECES = range(6, 12)
-POSES, SHIFTED, MOVED, ZEROS, RESIDUALS, EVALUATION = map(plain, range(6))
-
-
-@inner
-def piece(table, number, work):
-    """A piece of the workspace of a verdict."""
-    at = table[J_PIECES + number]
-    return cut(work, at, table[J_PIECES + number + 1] - at)
+from cardan.system.tables import POSE
 
 
 @inner
@@ -33,78 +22,61 @@ def update_angles(evaluate, ints, floats, first, size, q, moved, zeros, work):
 
 
 @inner
-def judge_shifted(table, bounds, poses, shifted, work, out):
+def judge_shifted(judged, bounds, poses, shifted, work, out):
     """out ← verdict on poses of the body origins; shifted: the same in solver coordinates."""
-    bodies = table[J_BODIES]
-    zeros = piece(table, ZEROS, work)
-    residuals = piece(table, RESIDUALS, work)
-    call_evaluator(
-        table[J_EVALUATOR],
-        RESIDUAL,
-        integers_at(table[J_INTS]),
-        floats_at(table[J_FLOATS]),
-        shifted,
-        zeros,
-        residuals,
-        zeros,
-        piece(table, EVALUATION, work),
-    )
+    zeros = work.zeros
+    residuals = work.residuals
+    evaluation = work.evaluation
+    call_evaluator(judged.evaluator, RESIDUAL, judged.ints, judged.floats, shifted, zeros, residuals, zeros, evaluation)
+    first = POSE * judged.bodies
     judge(
-        view(residuals, table[J_ROWS]),
-        view(integers_at(table[J_POWERS]), table[J_ROWS]),
-        view(poses, POSE * bodies),
-        view(cut(poses, POSE * bodies + table[J_VARIABLES], table[J_ANGLES]), table[J_ANGLES]),
-        view(floats_at(table[J_FRAMES]), table[J_FRAMES_SIZE]),
-        view(floats_at(table[J_ORIGIN]), 3),
+        view(residuals, judged.rows),
+        view(judged.powers, judged.rows),
+        view(poses, first),
+        view(cut(poses, first + judged.variables, judged.angles), judged.angles),
+        view(judged.frames, judged.frames_size),
+        view(judged.origin, 3),
         bounds,
         out,
     )
 
 
 @inner
-def judge_at(table, bounds, q, work, out):
+def judge_at(judged, bounds, q, work, out):
     """out ← verdict on the poses that would be returned from solver coordinates q, with unit quaternions.
 
     An angle is taken from the poses; of the counted angle in q only the whole turns matter.
     """
-    bodies = table[J_BODIES]
-    first = POSE * bodies + table[J_VARIABLES]
-    size = first + table[J_ANGLES]
-    frames = view(floats_at(table[J_FRAMES]), table[J_FRAMES_SIZE])
-    origin = view(floats_at(table[J_ORIGIN]), 3)
-    poses = piece(table, POSES, work)
-    shifted = piece(table, SHIFTED, work)
+    bodies = judged.bodies
+    first = POSE * bodies + judged.variables
+    size = first + judged.angles
+    frames = view(judged.frames, judged.frames_size)
+    origin = view(judged.origin, 3)
+    poses = work.poses
+    shifted = work.shifted
     for i in range(size):
         poses[i] = q[i]
     shift_reference(bodies, frames, origin, -1.0, view(poses, size))
     for i in range(size):
         shifted[i] = poses[i]
     shift_reference(bodies, frames, origin, 1.0, view(shifted, size))
-    if table[J_ANGLES] > 0:
+    if judged.angles > 0:
         update_angles(
-            table[J_EVALUATOR],
-            integers_at(table[J_INTS]),
-            floats_at(table[J_FLOATS]),
-            first,
-            size,
-            shifted,
-            piece(table, MOVED, work),
-            piece(table, ZEROS, work),
-            piece(table, EVALUATION, work),
+            judged.evaluator, judged.ints, judged.floats, first, size, shifted, work.moved, work.zeros, work.evaluation
         )
-    judge_shifted(table, bounds, poses, shifted, work, out)
+    judge_shifted(judged, bounds, poses, shifted, work, out)
 
 
 @jit
 def judge_many(table, bounds, count, poses, shifted, work, out):
     """out ← residual and bound of every start, two floats each, from its poses and the same in solver coordinates."""
-    table = pointer(table)
-    work = pointer(work)
+    judged = Judged(table)
+    work = JudgeWork(judged.pieces, pointer(work))
     size = poses.size // count
     for k in range(count):
-        mine = cut(pointer(poses), k * size, size)
+        start = cut(pointer(poses), k * size, size)
         q = cut(pointer(shifted), k * size, size)
-        judge_shifted(table, bounds, mine, q, work, out[2 * k :])
+        judge_shifted(judged, bounds, start, q, work, out[2 * k :])
     return count
 
 
@@ -114,9 +86,9 @@ def residuals_of_many(evaluate, ints, floats, q, count, out, work):
     size = q.size // count
     rows = out.size // count
     for k in range(count):
-        mine = cut(pointer(q), k * size, size)
-        found = cut(pointer(out), k * rows, rows)
-        call_evaluator(evaluate, RESIDUAL, pointer(ints), pointer(floats), mine, mine, found, mine, pointer(work))
+        row = cut(pointer(q), k * size, size)
+        residuals = cut(pointer(out), k * rows, rows)
+        call_evaluator(evaluate, RESIDUAL, pointer(ints), pointer(floats), row, row, residuals, row, pointer(work))
     return count
 
 

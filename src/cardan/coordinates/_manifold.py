@@ -11,8 +11,8 @@ from cardan.coordinates._records import counted_angles, pose
 from cardan.coordinates._walk import walk
 from cardan.kernel.jit import evaluator, inner
 from cardan.math._kernels import half_sine_ratio
-from cardan.solvers.abi import RETRACT
-from cardan.system.layout import BODIES
+from cardan.solvers.tables import RETRACT
+from cardan.system.tables import SystemTable
 
 WIDTH = 6
 
@@ -51,23 +51,25 @@ def rates(kind, s, p, a, v, x, rate, bias):
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
+    system = SystemTable(ints)
     if op == RETRACT:
-        retract(ints[BODIES], q, step, out)
-        update_variables(ints, WIDTH * ints[BODIES], q, step, out)
-        update_counted_angles(ints, floats, q, out, work)
+        retract(system.bodies, q, step, out)
+        update_variables(system, WIDTH * system.bodies, q, step, out)
+        update_counted_angles(system, floats, q, out, work)
     else:
-        walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, add_angular, None, None)
+        walk(op, system, floats, q, step, (out, jacobian, work), WIDTH, add_angular, None, None)
     return 0
 
 
 def evaluate_motion(op, ints, floats, q, v, out, jacobian, work):
+    system = SystemTable(ints)
     if op == RETRACT:
-        retract(ints[BODIES], q, v, out)
-        update_variables(ints, WIDTH * ints[BODIES], q, v, out)
-        update_counted_angles(ints, floats, q, out, work)
-        add_turns(ints, floats, counted_angles(ints, q), v, out, work)
+        retract(system.bodies, q, v, out)
+        update_variables(system, WIDTH * system.bodies, q, v, out)
+        update_counted_angles(system, floats, q, out, work)
+        add_turns(system, floats, counted_angles(system, q), v, out, work)
         return 0
-    walk(op, ints, floats, q, v, out, jacobian, work, WIDTH, add_angular, None, rates)
+    walk(op, system, floats, q, v, (out, jacobian, work), WIDTH, add_angular, None, rates)
     return 0
 
 

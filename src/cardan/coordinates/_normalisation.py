@@ -8,8 +8,8 @@ Reads q and v; writes one row and one block per body, behind those of the constr
 from cardan.coordinates._records import quaternion
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import cut, piece, tail
-from cardan.solvers.abi import GAMMA, JACOBIAN
-from cardan.system.layout import BLOCKS, BODIES, EXTRAS, POSE, ROWS_TOTAL
+from cardan.solvers.tables import GAMMA, JACOBIAN
+from cardan.system.tables import POSE
 
 WIDTH = POSE
 
@@ -24,17 +24,17 @@ def add_step(bodies, q, step, out):
 
 
 @inner
-def normalise(op, ints, q, v, out, jacobian):
+def normalise(op, system, q, v, out, jacobian):
     """The row of every body, for RESIDUAL, JACOBIAN and GAMMA."""
-    rows = cut(out, ints[ROWS_TOTAL], ints[BODIES])
-    for b in range(ints[BODIES]):
+    rows = cut(out, system.rows, system.bodies)
+    for b in range(system.bodies):
         p = quaternion(v if op == GAMMA else q, b)
         square = 0.0
         for k in range(4):
             square += p[k] * p[k]
         rows[b] = -2.0 * square if op == GAMMA else square - 1.0
         if op == JACOBIAN:
-            row = block_row(tail(jacobian, ints[EXTRAS]), ints[BLOCKS] + b)
+            row = block_row(tail(jacobian, system.extras), system.blocks + b)
             for k in range(3):
                 row[k] = 0.0
             for k in range(4):

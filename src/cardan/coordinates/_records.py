@@ -1,49 +1,46 @@
 """Names for what evaluators read and write: parts of the packed tables, of q, and of the workspace.
 
-A record is a pointer into the integers, read by field: ``record[ROWS]``.  Its features begin at ``features(record)``;
-``feature(features(record), k)[KIND]`` is a field of the k-th.  Accessors made by ``piece`` are pointer arithmetic in
-the calling kernel and take no time, neither to run nor to compile.
+The features of a record begin at ``features(record)``: ``Feature(features(record), k)`` is the k-th.  Accessors made by
+``piece`` are pointer arithmetic in the calling kernel and take no time, neither to run nor to compile.
 """
 
 from typing import NamedTuple
 
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import piece, tail
-from cardan.system import layout
+from cardan.system.tables import ANGLE_RECORD, MATRIX, POSE, Feature
 
 AXES = 9  # floats of three axes, from which a counted angle is read
 
-pose = piece(layout.POSE, 0, layout.POSE)  # (q, body)
-position = piece(layout.POSE, 0, 3)
-quaternion = piece(layout.POSE, 3, 4)
-matrix = piece(layout.MATRIX, 0, layout.MATRIX)  # (work, body)
+pose = piece(POSE, 0, POSE)  # (q, body)
+position = piece(POSE, 0, 3)
+quaternion = piece(POSE, 3, 4)
+matrix = piece(MATRIX, 0, MATRIX)  # (work, body)
 axis = piece(3, 0, 3)  # (axes, k)
-feature = piece(layout.FEATURE, 0, layout.FEATURE)  # (features(record), k)
-angle_record = piece(layout.ANGLE_RECORD, 0, layout.ANGLE_RECORD)  # (ints from ANGLE_TABLE on, k)
 
 
 @inner
 def features(record):
     """The first feature of a record."""
-    return tail(record, layout.RECORD + record[layout.SLOTS])
+    return Feature(tail(record.bodies, record.slots))
 
 
 @inner
-def counted_angles(ints, q):
+def counted_angles(system, q):
     """The counted angles in q."""
-    return tail(q, layout.POSE * ints[layout.BODIES] + ints[layout.VARIABLES])
+    return tail(q, POSE * system.bodies + system.variables)
 
 
 @inner
-def variables(ints, q):
+def variables(system, q):
     """The variables in q."""
-    return tail(q, layout.POSE * ints[layout.BODIES])
+    return tail(q, POSE * system.bodies)
 
 
 @inner
-def curvature_codes(ints):
+def curvature_codes(system):
     """Codes or addresses of ẋᵀ f_xx ẋ, one per constraint: the end of a motion problem's table."""
-    return tail(ints, ints[layout.ANGLE_TABLE] + layout.ANGLE_RECORD * ints[layout.ANGLES])
+    return tail(system.angle_table.as_ints, ANGLE_RECORD * system.angles)
 
 
 class Workspace(NamedTuple):
@@ -58,16 +55,16 @@ class Workspace(NamedTuple):
     size: int
 
 
-def plan_workspace(ints):
+def plan_workspace(system):
     """The one plan of that workspace: Python takes its size from it, kernels its pieces (:func:`workspace`)."""
-    widest = max(ints[layout.WIDEST], AXES)
-    features = layout.MATRIX * ints[layout.BODIES]
+    widest = max(system.widest, AXES)
+    features = MATRIX * system.bodies
     rates = features + widest
     biases = rates + widest
     derivatives = biases + widest
-    tangents = derivatives + widest * ints[layout.TALLEST]
-    expanded = tangents + (4 if ints[layout.VARIABLES] > 0 else 0)
-    return Workspace(features, rates, biases, derivatives, tangents, expanded, expanded + ints[layout.EXPANDED])
+    tangents = derivatives + widest * system.tallest
+    expanded = tangents + (4 if system.variables > 0 else 0)
+    return Workspace(features, rates, biases, derivatives, tangents, expanded, expanded + system.expanded)
 
 
 workspace = inner(plan_workspace)

@@ -6,9 +6,10 @@ of bodies adds up, for each of its bodies, the forces of all its constraints, in
 the body.  No two groups write to the same place, so the results do not depend on the number of threads.
 """
 
+from cardan.coordinates.tables import Place, Pull
+from cardan.kernel.fields import after
 from cardan.kernel.jit import exact
 from cardan.kernel.memory import call_evaluator, cut, pointer, tail
-from cardan.solvers import abi
 from cardan.solvers._gradient import (
     GROUP,
     SLOPES,
@@ -21,39 +22,38 @@ from cardan.solvers._gradient import (
     scale_group,
     scale_step,
 )
-from cardan.system import layout
+from cardan.solvers.tables import JACOBIAN, RETRACT, Constraint, Control, Structure
+from cardan.system import tables as layout
 
-# place of a group of constraints: its table of integers, its bodies, its constraints in the structure, rows, entries
-P_INTS, P_MEMBERS, P_BODIES, P_CONSTRAINT, P_CONSTRAINTS, P_ROW, P_ENTRY, PLACE = range(8)
-# a constraint on a body: its record in the structure, its slot
-PULL_CONSTRAINT, PULL_SLOT, PULL = range(3)
+STRUCTURE, CONSTRAINT = Structure.size, Constraint.size
 
 
 @exact
 def fill_shares(ints, structure, parts, places, members, numbers):
     """Tables of all groups of constraints.  numbers: −1 for each body, before and after."""
+    structure = pointer(structure)
     count = ints[layout.CONSTRAINTS]
     record = layout.HEADER
-    constraint = abi.HEADER
+    constraint = STRUCTURE
     end = 0
     member = 0
     for group in range(0, count, GROUP):
-        own = min(GROUP, count - group)
-        place = group // GROUP * PLACE
+        constraints = min(GROUP, count - group)
         first = end
-        places[place + P_INTS] = first
-        places[place + P_MEMBERS] = member
-        places[place + P_CONSTRAINT] = constraint
-        places[place + P_CONSTRAINTS] = own
-        places[place + P_ROW] = structure[constraint + abi.C_ROW]
-        places[place + P_ENTRY] = structure[constraint + abi.C_ENTRY]
+        place = Place(places, group // GROUP)
+        place.ints = first
+        place.members = member
+        place.constraint = constraint
+        place.constraints = constraints
+        place.row = Constraint(tail(structure, constraint)).row
+        place.entry = Constraint(tail(structure, constraint)).entry
         row = ints[record + layout.ROW]
         block = ints[record + layout.BLOCK]
         for i in range(layout.HEADER):
             parts[first + i] = ints[i]
         end += layout.HEADER
         bodies = 0
-        for _ in range(own):
+        for _ in range(constraints):
             size = ints[record + layout.NEXT] - record
             for i in range(size):
                 parts[end + i] = ints[record + i]
@@ -74,10 +74,10 @@ def fill_shares(ints, structure, parts, places, members, numbers):
                     parts[end + at] = numbers[ints[record + at]]
             end += size
             record = ints[record + layout.NEXT]
-            constraint += abi.C_BLOCKS + structure[constraint + abi.C_SLOTS]
+            constraint += CONSTRAINT + Constraint(tail(structure, constraint)).slots
         parts[first + layout.BODIES] = bodies
-        parts[first + layout.CONSTRAINTS] = own
-        places[place + P_BODIES] = bodies
+        parts[first + layout.CONSTRAINTS] = constraints
+        place.bodies = bodies
         for k in range(bodies):
             numbers[members[member + k]] = -1
         member += bodies
@@ -86,22 +86,26 @@ def fill_shares(ints, structure, parts, places, members, numbers):
 @exact
 def fill_pulls(structure, starts, pulls):
     """The constraints on each block, in their order; starts: of each block, and the end."""
-    blocks = structure[abi.BLOCKS]
+    table = Structure(structure)
+    blocks = table.blocks
     for k in range(blocks + 1):
         starts[k] = 0
     for turn in range(2):
-        constraint = abi.HEADER
-        for _ in range(structure[abi.CONSTRAINTS]):
-            slots = structure[constraint + abi.C_SLOTS]
+        constraint = table.records
+        at = STRUCTURE
+        for _ in range(table.constraints):
+            slots = constraint.slots
             for s in range(slots):
-                block = structure[constraint + abi.C_BLOCKS + s]
+                block = constraint.blocks[s]
                 if turn == 0:
                     starts[block + 1] += 1
                 else:
-                    pulls[PULL * starts[block] + PULL_CONSTRAINT] = constraint
-                    pulls[PULL * starts[block] + PULL_SLOT] = s
+                    pull = Pull(pulls, starts[block])
+                    pull.constraint = at
+                    pull.slot = s
                     starts[block] += 1
-            constraint += abi.C_BLOCKS + slots
+            at += CONSTRAINT + slots
+            constraint = after(constraint, slots)
         if turn == 0:
             for k in range(blocks):
                 starts[k + 1] += starts[k]
@@ -118,31 +122,31 @@ def evaluate_groups(tables, shared, first, last, q, r, jacobian, sums, work):
     """
     evaluate, parts, places, members, floats = tables
     structure, scales, control = shared
-    places = pointer(places)
-    structure = pointer(structure)
+    structure = Structure(structure)
+    control = Control(control)
     jacobian = pointer(jacobian)
-    bodies = structure[abi.BLOCKS]
-    counted = structure[abi.COORDINATES] - layout.POSE * bodies
-    is_measured = control[abi.MEASURED] != 0.0
+    bodies = structure.blocks
+    counted = structure.coordinates - layout.POSE * bodies
+    is_measured = control.measured != 0.0
     for group in range(first, last):
-        place = tail(places, PLACE * group)
-        size = layout.POSE * place[P_BODIES]
-        own = cut(pointer(work), 0, size + counted)
+        place = Place(places, group)
+        size = layout.POSE * place.bodies
+        poses = cut(pointer(work), 0, size + counted)
         rest = tail(pointer(work), size + counted)
-        for k in range(place[P_BODIES]):
-            pose = layout.POSE * members[place[P_MEMBERS] + k]
+        for k in range(place.bodies):
+            pose = layout.POSE * members[place.members + k]
             for i in range(layout.POSE):
-                own[layout.POSE * k + i] = q[pose + i]
+                poses[layout.POSE * k + i] = q[pose + i]
         for i in range(counted):
-            own[size + i] = q[layout.POSE * bodies + i]
-        table = tail(pointer(parts), place[P_INTS])
-        rows = tail(pointer(r), place[P_ROW])
-        entries = tail(jacobian, place[P_ENTRY])
-        call_evaluator(evaluate, abi.JACOBIAN, table, pointer(floats), own, own, rows, entries, rest)
+            poses[size + i] = q[layout.POSE * bodies + i]
+        table = tail(pointer(parts), place.ints)
+        rows = tail(pointer(r), place.row)
+        entries = tail(jacobian, place.entry)
+        call_evaluator(evaluate, JACOBIAN, table, pointer(floats), poses, poses, rows, entries, rest)
         scale_group(
             structure,
-            tail(structure, place[P_CONSTRAINT]),
-            place[P_CONSTRAINTS],
+            Constraint(tail(structure.as_ints, place.constraint)),
+            place.constraints,
             pointer(scales),
             is_measured,
             pointer(r),
@@ -164,18 +168,19 @@ def move_groups(tables, shared, first, last, poses, equations, steps, gathers, w
     q, moved = poses
     r, jacobian = equations
     direction, step, bound, slopes = steps
-    structure = pointer(structure)
+    structure = Structure(structure)
+    control = Control(control)
     direction = pointer(direction)
-    offsets = tail(structure, structure[abi.OFFSETS])
-    rows = structure[abi.ROWS]
+    offsets = structure.offsets
+    rows = structure.rows
     renewed = is_due(control)
     for group in range(first, last):
         begin = GROUP * group
-        end = min(begin + GROUP, structure[abi.BLOCKS])
+        end = min(begin + GROUP, structure.blocks)
         if gathers != 0:
-            own = tail(pointer(slopes), SLOPES * group)
-            own[0] = 0.0
-            own[1] = 0.0
+            slope = tail(pointer(slopes), SLOPES * group)
+            slope[0] = 0.0
+            slope[1] = 0.0
             for b in range(begin, end):
                 width = offsets[b + 1] - offsets[b]
                 g = tail(direction, offsets[b])
@@ -185,17 +190,17 @@ def move_groups(tables, shared, first, last, poses, equations, steps, gathers, w
                     if renewed:
                         limit[k] = 0.0
                 for p in range(starts[b], starts[b + 1]):
-                    constraint = tail(structure, pulls[PULL * p + PULL_CONSTRAINT])
-                    slot = pulls[PULL * p + PULL_SLOT]
+                    pull = Pull(pulls, p)
+                    constraint = Constraint(tail(structure.as_ints, pull.constraint))
                     at = 0
-                    for s in range(slot):
-                        other = constraint[abi.C_BLOCKS + s]
+                    for s in range(pull.slot):
+                        other = constraint.blocks[s]
                         at += offsets[other + 1] - offsets[other]
                     stride = row_width(structure, constraint)
                     add_pull(constraint, at, stride, width, pointer(r), pointer(jacobian), g)
                     if renewed:
-                        add_bound(structure, constraint, slot, at, stride, pointer(jacobian), limit)
-                block_step(control, width, g, limit, own)
+                        add_bound(structure, constraint, pull.slot, at, stride, pointer(jacobian), limit)
+                block_step(control, width, g, limit, slope)
         unknown = offsets[begin]
         count = offsets[end] - unknown
         delta = tail(pointer(step), unknown)
@@ -203,4 +208,4 @@ def move_groups(tables, shared, first, last, poses, equations, steps, gathers, w
         header[layout.BODIES] = end - begin
         old = tail(pointer(q), layout.POSE * begin)
         new = tail(pointer(moved), layout.POSE * begin)
-        call_evaluator(evaluate, abi.RETRACT, pointer(header), pointer(floats), old, delta, new, new, pointer(work))
+        call_evaluator(evaluate, RETRACT, pointer(header), pointer(floats), old, delta, new, new, pointer(work))

@@ -5,9 +5,11 @@ rows.  These kernels are interpreted at first (:mod:`cardan.lazy`): they use no 
 """
 
 from cardan.kernel.jit import exact
-from cardan.solvers import abi
-from cardan.solvers.abi import C_BLOCKS, C_ENTRY, C_ROW, C_ROWS, C_SLOTS
-from cardan.system import layout
+from cardan.solvers.tables import Constraint, Structure
+from cardan.system import tables as layout
+
+HEADER, RECORD = Structure.size, Constraint.size
+OFFSETS, ROTATIONS = Structure.offsets.first, Structure.rotations.first
 
 LENGTHS = 3  # unknowns of a body that are lengths; a rotation follows
 
@@ -24,42 +26,45 @@ def fill_structure(ints, width, normalised, work, out):
     free = ints[layout.FREE]
     count = ints[layout.CONSTRAINTS]
     extra = bodies if normalised else 0
-    at = abi.HEADER
+    at = HEADER
     record = layout.HEADER
     for _ in range(count):
         slots = ints[record + layout.SLOTS]
-        out[at + C_ROW] = ints[record + layout.ROW]
-        out[at + C_ROWS] = ints[record + layout.ROWS]
-        out[at + C_ENTRY] = ints[record + layout.BLOCK] * width + ints[record + layout.EXTRA]
         wide = ints[record + layout.WIDE]
-        out[at + C_SLOTS] = slots + wide
+        constraint = Constraint(out[at:])
+        constraint.row = ints[record + layout.ROW]
+        constraint.rows = ints[record + layout.ROWS]
+        constraint.entry = ints[record + layout.BLOCK] * width + ints[record + layout.EXTRA]
+        constraint.slots = slots + wide
         for s in range(slots):
-            out[at + C_BLOCKS + s] = ints[record + layout.RECORD + s]
+            constraint.blocks[s] = ints[record + layout.RECORD + s]
         for s in range(wide):
-            out[at + C_BLOCKS + slots + s] = bodies + ints[ints[record + layout.LINKS] + s]
-        at += C_BLOCKS + slots + wide
+            constraint.blocks[slots + s] = bodies + ints[ints[record + layout.LINKS] + s]
+        at += RECORD + slots + wide
         record = ints[record + layout.NEXT]
     for b in range(extra):
-        out[at + C_ROW] = ints[layout.ROWS_TOTAL] + b
-        out[at + C_ROWS] = 1
-        out[at + C_ENTRY] = (ints[layout.BLOCKS] + b) * width + ints[layout.EXTRAS]
-        out[at + C_SLOTS] = 1
-        out[at + C_BLOCKS] = b
-        at += C_BLOCKS + 1
+        constraint = Constraint(out[at:])
+        constraint.row = ints[layout.ROWS_TOTAL] + b
+        constraint.rows = 1
+        constraint.entry = (ints[layout.BLOCKS] + b) * width + ints[layout.EXTRAS]
+        constraint.slots = 1
+        constraint.blocks[0] = b
+        at += RECORD + 1
     blocks = bodies + free
     rotations = at + blocks + 1
     for b in range(blocks + 1):
         out[at + b] = width * b if b <= bodies else width * bodies + b - bodies
         out[rotations + b] = LENGTHS if b < bodies or free == 0 else 1
-    out[abi.ROWS] = ints[layout.ROWS_TOTAL] + extra
-    out[abi.UNKNOWNS] = width * bodies + free
-    out[abi.CONSTRAINTS] = count + extra
-    out[abi.BLOCKS] = blocks
-    out[abi.JACOBIAN_SIZE] = (ints[layout.BLOCKS] + extra) * width + ints[layout.EXTRAS]
-    out[abi.COORDINATES] = layout.POSE * bodies + ints[layout.VARIABLES] + ints[layout.ANGLES]
-    out[abi.OFFSETS] = at
-    out[abi.WORK] = work
-    out[abi.ROTATIONS] = rotations
+    structure = Structure(out)
+    structure.rows = ints[layout.ROWS_TOTAL] + extra
+    structure.unknowns = width * bodies + free
+    structure.constraints = count + extra
+    structure.blocks = blocks
+    structure.jacobian_size = (ints[layout.BLOCKS] + extra) * width + ints[layout.EXTRAS]
+    structure.coordinates = layout.POSE * bodies + ints[layout.VARIABLES] + ints[layout.ANGLES]
+    structure.work = work
+    out[OFFSETS] = at
+    out[ROTATIONS] = rotations
     return rotations + blocks + 1
 
 

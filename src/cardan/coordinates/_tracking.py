@@ -9,30 +9,32 @@ So no solver accepts such a pose.
 from math import nan
 
 from cardan.coordinates._features import update_features
-from cardan.coordinates._records import counted_angles, feature, features, workspace
+from cardan.coordinates._records import counted_angles, features, workspace
 from cardan.joints import tables
 from cardan.joints.tables import FRAMES, PARAMETERS, REGULAR, PairParameter, PairTable, PairWork
+from cardan.kernel.fields import after
 from cardan.kernel.jit import evaluator, plain
 from cardan.kernel.memory import call_evaluator, cut, integers_at, tail
-from cardan.system import layout
+from cardan.system.tables import FEATURE, TRACKED, Feature, SystemTable
 
 SOLVE, JUDGE = plain(tables.SOLVE), plain(tables.JUDGE)
 
 
 def _track(op, ints, floats, q, unused, out, unused_1, work):
-    known = counted_angles(ints, q)
-    found = counted_angles(ints, out)
-    x = cut(work, workspace(ints).features, ints[layout.WIDEST])
-    record = tail(ints, layout.HEADER)
-    for _ in range(ints[layout.CONSTRAINTS]):
+    system = SystemTable(ints)
+    known = counted_angles(system, q)
+    tracked = counted_angles(system, out)
+    x = cut(work, workspace(system).features, system.widest)
+    record = system.records
+    for _ in range(system.constraints):
         first = features(record)
-        count = record[layout.FEATURES]
-        if count > FRAMES and feature(first, count - 1)[layout.SLOT] == layout.TRACKED:
+        count = record.features
+        if count > FRAMES and Feature(first, count - 1).slot == TRACKED:
             for k in range(FRAMES, count):
-                source = feature(first, k)[layout.SOURCE]
-                found[source] = known[source]
-            update_features(ints, record, floats, out, work, x)
-            c = tail(floats, record[layout.PAR])
+                source = Feature(first, k).source
+                tracked[source] = known[source]
+            update_features(system, record, floats, out, work, x)
+            c = tail(floats, record.par)
             pair = PairTable(integers_at(int(PairParameter(c).address)))
             call_evaluator(pair.solver, SOLVE, pair.as_ints, c, x, x, x, x, x)
             ended = False
@@ -40,8 +42,8 @@ def _track(op, ints, floats, q, unused, out, unused_1, work):
                 call_evaluator(pair.solver, JUDGE, pair.as_ints, c, x, x, x, x, x)
                 ended = PairWork(tail(x, PARAMETERS + count - FRAMES)).status != REGULAR
             for k in range(FRAMES, count):
-                found[feature(first, k)[layout.SOURCE]] = nan if ended else x[PARAMETERS + k - FRAMES]
-        record = tail(ints, record[layout.NEXT])
+                tracked[Feature(first, k).source] = nan if ended else x[PARAMETERS + k - FRAMES]
+        record = after(record, record.slots + FEATURE * record.features)
     return 0
 
 

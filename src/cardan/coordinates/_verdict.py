@@ -6,11 +6,9 @@ its constraints where  |r|/L ≤ max(tol, rounding of the coordinates)  for leng
 
 from math import inf, isfinite
 
+from cardan.coordinates.tables import Bounds, Verdict
 from cardan.kernel.jit import exact
-from cardan.system.layout import POSE
-
-# bounds of a verdict
-TOLERANCE, ROUNDING, ROUNDING_MOST, LENGTH, BOUNDS = range(5)
+from cardan.system.tables import POSE
 
 
 @exact
@@ -21,15 +19,17 @@ def judge(residuals, powers, poses, angles, frames, origin, bounds, out):
     body's origin, a rounded angle of many turns by an ulp of all of them.  Rows of such angles have −k in powers, where
     k ≥ 1 is the factor of an angle in the row.
     """
-    tolerance = bounds[TOLERANCE]
-    rounding = bounds[ROUNDING]
-    length = bounds[LENGTH]
-    out[0] = 0.0
-    out[1] = tolerance
+    limits = Bounds(bounds)
+    verdict = Verdict(out)
+    tolerance = limits.tolerance
+    rounding = limits.rounding
+    length = limits.length
+    verdict.residual = 0.0
+    verdict.bound = tolerance
     far = 0.0
     for i in range(poses.size):
         if not isfinite(poses[i]):
-            out[0] = inf
+            verdict.residual = inf
             return
         if i % POSE < 3:
             far = max(far, abs(poses[i]))
@@ -51,12 +51,12 @@ def judge(residuals, powers, poses, angles, frames, origin, bounds, out):
             value = abs(residuals[i]) / length
             if powers[i] == 2:
                 value /= length
-            bound = max(tolerance, min(rounding * max(1.0, far / length), bounds[ROUNDING_MOST]))
+            bound = max(tolerance, min(rounding * max(1.0, far / length), limits.rounding_most))
         if not isfinite(value):
-            out[0] = inf
-            out[1] = tolerance
+            verdict.residual = inf
+            verdict.bound = tolerance
             return
         if value / bound > largest:
             largest = value / bound
-            out[0] = value
-            out[1] = bound
+            verdict.residual = value
+            verdict.bound = bound

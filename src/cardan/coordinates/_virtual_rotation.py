@@ -12,8 +12,8 @@ from cardan.coordinates._features import update_counted_angles, update_variables
 from cardan.coordinates._normalisation import WIDTH, add_step, normalise
 from cardan.coordinates._walk import walk
 from cardan.kernel.jit import evaluator, inner
-from cardan.solvers.abi import RETRACT
-from cardan.system.layout import BODIES
+from cardan.solvers.tables import RETRACT
+from cardan.system.tables import SystemTable
 
 
 @inner
@@ -40,19 +40,21 @@ def rates(kind, s, p, a, v, x, rate, bias):
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
+    system = SystemTable(ints)
     if op == RETRACT:
-        add_step(ints[BODIES], q, step, out)
-        update_variables(ints, WIDTH * ints[BODIES], q, step, out)
-        update_counted_angles(ints, floats, q, out, work)
+        add_step(system.bodies, q, step, out)
+        update_variables(system, WIDTH * system.bodies, q, step, out)
+        update_counted_angles(system, floats, q, out, work)
     else:
-        walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, add_angular, multiply_by_2g, None)
-        normalise(op, ints, q, step, out, jacobian)
+        walk(op, system, floats, q, step, (out, jacobian, work), WIDTH, add_angular, multiply_by_2g, None)
+        normalise(op, system, q, step, out, jacobian)
     return 0
 
 
 def evaluate_motion(op, ints, floats, q, v, out, jacobian, work):
-    walk(op, ints, floats, q, v, out, jacobian, work, WIDTH, add_angular, multiply_by_2g, rates)
-    normalise(op, ints, q, v, out, jacobian)
+    system = SystemTable(ints)
+    walk(op, system, floats, q, v, (out, jacobian, work), WIDTH, add_angular, multiply_by_2g, rates)
+    normalise(op, system, q, v, out, jacobian)
     return 0
 
 

@@ -18,129 +18,134 @@ where s are the feature's local coordinates, p and A the quaternion and the rota
 
 from cardan.constraints._generated import primitive_curvature
 from cardan.coordinates._features import expand, multiply, rotate, update_features, update_matrices, update_primitive
-from cardan.coordinates._records import curvature_codes, feature, features, matrix, quaternion, workspace
+from cardan.coordinates._records import curvature_codes, features, matrix, quaternion, workspace
+from cardan.kernel.fields import after
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import FIRST_ADDRESS, call_primitive, cut, tail
-from cardan.solvers.abi import GAMMA, JACOBIAN, MOTION
-from cardan.system import layout
+from cardan.solvers.tables import GAMMA, JACOBIAN, MOTION
+from cardan.system.tables import ANGLE, FEATURE, ORIENTATION, SCALAR, TIMED, Feature, Link
 
 
 @inner
-def walk(op, ints, floats, q, v, out, jacobian, work, width, chain, convert, rates):
-    """RESIDUAL, JACOBIAN or, where there are rates, GAMMA and MOTION; ``width`` unknowns per body."""
-    update_matrices(ints[layout.BODIES], q, work)
-    floats = expand(ints, floats, q, work)
-    pieces = workspace(ints)
-    x = cut(work, pieces.features, ints[layout.WIDEST])
-    record = tail(ints, layout.HEADER)
-    for number in range(ints[layout.CONSTRAINTS]):
-        rows = record[layout.ROWS]
-        f = cut(out, record[layout.ROW], rows)
-        df = cut(work, pieces.derivatives, rows * record[layout.COMPONENTS])
-        c = tail(floats, record[layout.PAR])
-        update_features(ints, record, floats, q, work, x)
-        update_primitive(record[layout.CODE], x, c, f, df)
+def walk(op, system, floats, q, v, target, width, chain, convert, rates):
+    """RESIDUAL, JACOBIAN or, where there are rates, GAMMA and MOTION; ``width`` unknowns per body.
+
+    target: out, jacobian and the workspace.
+    """
+    out, jacobian, work = target
+    update_matrices(system.bodies, q, work)
+    floats = expand(system, floats, q, work)
+    pieces = workspace(system)
+    x = cut(work, pieces.features, system.widest)
+    record = system.records
+    for number in range(system.constraints):
+        rows = record.rows
+        f = cut(out, record.row, rows)
+        df = cut(work, pieces.derivatives, rows * record.components)
+        c = tail(floats, record.par)
+        update_features(system, record, floats, q, work, x)
+        update_primitive(record.code, x, c, f, df)
         if op == JACOBIAN or op == MOTION:
-            stride = record[layout.SLOTS] * width + record[layout.WIDE]
-            block = cut(jacobian, record[layout.BLOCK] * width + record[layout.EXTRA], rows * stride)
+            stride = record.slots * width + record.wide
+            block = cut(jacobian, record.block * width + record.extra, rows * stride)
             update_block(record, floats, q, work, df, block, stride, width, chain, convert)
-            if record[layout.WIDE] > 0:
-                add_variables(ints, record, floats, q, work, df, block, stride)
+            if record.wide > 0:
+                add_variables(system, record, floats, q, work, df, block, stride)
         if rates is not None:
             if op == GAMMA or op == MOTION:
-                g = f if op == GAMMA else cut(out, ints[layout.ROWS_TOTAL] + record[layout.ROW], rows)
-                rate = cut(work, pieces.rates, ints[layout.WIDEST])
-                bias = cut(work, pieces.biases, ints[layout.WIDEST])
+                g = f if op == GAMMA else cut(out, system.rows + record.row, rows)
+                rate = cut(work, pieces.rates, system.widest)
+                bias = cut(work, pieces.biases, system.widest)
                 update_rates(record, floats, q, v, work, x, rate, bias, width, rates)
-                code = curvature_codes(ints)[number]
+                code = curvature_codes(system)[number]
                 if code < FIRST_ADDRESS:
                     primitive_curvature(code, x, rate, c, g)
                 else:
                     call_primitive(code, x, rate, c, g)
                 for i in range(rows):
                     s = g[i]
-                    for j in range(record[layout.COMPONENTS]):
-                        s += df[i * record[layout.COMPONENTS] + j] * bias[j]
+                    for j in range(record.components):
+                        s += df[i * record.components + j] * bias[j]
                     g[i] = -s
-        record = tail(ints, record[layout.NEXT])
+        record = after(record, record.slots + FEATURE * record.features)
 
 
 @inner
 def update_block(record, floats, q, work, df, block, stride, width, chain, convert):
     """Entries of one constraint from its ∂f/∂x, ``stride`` in each row; zero for variables."""
-    rows = record[layout.ROWS]
+    rows = record.rows
     for i in range(rows * stride):
         block[i] = 0.0
     first = features(record)
-    for k in range(record[layout.FEATURES]):
-        this = feature(first, k)
-        body = this[layout.BODY]
+    for k in range(record.features):
+        this = Feature(first, k)
+        body = this.body
         if body >= 0:
-            kind = this[layout.KIND]
-            s = tail(floats, this[layout.SOURCE])
+            kind = this.kind
+            s = tail(floats, this.source)
             p = quaternion(q, body)
             a = matrix(work, body)
-            d = this[layout.COLUMN]
-            j = this[layout.SLOT] * width
+            d = this.column
+            j = this.slot * width
             for _ in range(rows):
-                chain(kind, cut(df, d, 4 if kind == layout.ORIENTATION else 3), s, p, a, cut(block, j, width))
-                d += record[layout.COMPONENTS]
+                chain(kind, cut(df, d, 4 if kind == ORIENTATION else 3), s, p, a, cut(block, j, width))
+                d += record.components
                 j += stride
     if convert is not None:
         for i in range(rows):
-            for s in range(record[layout.SLOTS]):
-                body = record[layout.RECORD + s]
+            for s in range(record.slots):
+                body = record.bodies[s]
                 convert(quaternion(q, body), matrix(work, body), cut(block, i * stride + s * width, width))
 
 
 @inner
-def add_variables(ints, record, floats, q, work, df, block, stride):
+def add_variables(system, record, floats, q, work, df, block, stride):
     """Entries by free variables: ∂f/∂x · ∂x/∂s · ∂s/∂(variable), with the local coordinates s of a feature."""
-    wide = record[layout.WIDE]
-    links = tail(ints, record[layout.LINKS] + wide)
-    tangent = cut(work, workspace(ints).tangents, 4)
+    wide = record.wide
+    links = tail(system.as_ints, record.links + wide)
+    tangent = cut(work, workspace(system).tangents, 4)
     first = features(record)
     for k in range(links[0]):
-        link = tail(links, 1 + layout.LINK * k)
-        this = feature(first, link[layout.L_FEATURE])
-        s = tail(floats, ints[ints[layout.VARIABLE_TABLE] + layout.T_FLOATS] + link[layout.L_TANGENT])
-        kind = this[layout.KIND]
-        size = 1 if kind == layout.SCALAR else 4 if kind == layout.ORIENTATION else 3
+        link = Link(tail(links, 1), k)
+        this = Feature(first, link.feature)
+        s = tail(floats, system.variable_table.floats + link.tangent)
+        kind = this.kind
+        size = 1 if kind == SCALAR else 4 if kind == ORIENTATION else 3
         if size == 3:
-            rotate(this[layout.BODY], s, work, tangent)
-        elif size == 4 and this[layout.BODY] >= 0:
-            multiply(quaternion(q, this[layout.BODY]), s, tangent)
+            rotate(this.body, s, work, tangent)
+        elif size == 4 and this.body >= 0:
+            multiply(quaternion(q, this.body), s, tangent)
         else:
             for i in range(size):
                 tangent[i] = s[i]
-        at = stride - wide + link[layout.L_COLUMN]
-        d = this[layout.COLUMN]
-        for _ in range(record[layout.ROWS]):
+        at = stride - wide + link.column
+        d = this.column
+        for _ in range(record.rows):
             for i in range(size):
                 block[at] += df[d + i] * tangent[i]
             at += stride
-            d += record[layout.COMPONENTS]
+            d += record.components
 
 
 @inner
 def update_rates(record, floats, q, v, work, x, rate, bias, width, rates):
     """ẋ and bias of every feature of one constraint."""
     first = features(record)
-    for k in range(record[layout.FEATURES]):
-        this = feature(first, k)
-        kind = this[layout.KIND]
-        body = this[layout.BODY]
-        column = this[layout.COLUMN]
-        if kind == layout.TIMED:
-            s = tail(floats, this[layout.SOURCE])
+    for k in range(record.features):
+        this = Feature(first, k)
+        kind = this.kind
+        body = this.body
+        column = this.column
+        if kind == TIMED:
+            s = tail(floats, this.source)
             rate[column] = s[1]
             bias[column] = s[2]
         elif body < 0:
-            for i in range(column, column + (4 if kind == layout.ORIENTATION else 1 if kind >= layout.ANGLE else 3)):
+            for i in range(column, column + (4 if kind == ORIENTATION else 1 if kind >= ANGLE else 3)):
                 rate[i] = 0.0
                 bias[i] = 0.0
         else:
-            s = tail(floats, this[layout.SOURCE])
+            s = tail(floats, this.source)
             p = quaternion(q, body)
-            own = cut(v, width * body, width)
-            rates(kind, s, p, matrix(work, body), own, tail(x, column), tail(rate, column), tail(bias, column))
+            velocities = cut(v, width * body, width)
+            rates(kind, s, p, matrix(work, body), velocities, tail(x, column), tail(rate, column), tail(bias, column))

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cardan.math import euler
-from cardan.system.layout import ANYHOW, BY_USER, STILL
 from cardan.system.parts import quaternion_from_columns
 from cardan.system.relations import Edge, Motion, OwnMotion, Place
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
+from cardan.system.tables import ANYHOW, BY_USER, STILL
 
 FREE: Final = Motion(3, ANYHOW)
 
@@ -73,9 +73,10 @@ def _frames(
     """
     drawn: FloatArray = np.frombuffer(b"".join([place.floats for place in places])).reshape(-1, 4, 3)
     axes = drawn[:, 1:]  # x, y, z in rows
-    origins = drawn[:, 0] - np.vstack([system.reference_points, system.origin])[bodies]
-    if system.reference_axes is not None:
-        back = euler.conjugate(np.vstack([system.reference_axes, (1.0, 0.0, 0.0, 0.0)])[bodies])
+    references = system.reference_frames
+    origins = drawn[:, 0] - np.vstack([references[:, :3], system.origin])[bodies]
+    if references.shape[1] > 3:  # they have axes of their own
+        back = euler.conjugate(np.vstack([references[:, 3:], (1.0, 0.0, 0.0, 0.0)])[bodies])
         axes, origins = euler.rotate(back[:, None], axes), euler.rotate(back, origins)
     frames = np.hstack([_with_axis(axes[:, 2]), origins])
     translations, rotation = kinds

@@ -7,7 +7,7 @@ REGISTRY.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Literal
 
@@ -17,12 +17,13 @@ from cardan.coordinates import relative
 from cardan.coordinates import shares as sharing
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
-from cardan.solvers import abi
 from cardan.solvers.linear import linear_algebra
 from cardan.solvers.problem import Problem
-from cardan.system import layout
+from cardan.solvers.tables import GAMMA, Constraint, Structure
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
+from cardan.system.tables import SystemTable
 
 _blocks = LazyModule("cardan.solvers._blocks")
 _records = LazyModule("cardan.coordinates._records")
@@ -98,12 +99,13 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
 
     def make() -> IntArray:
         ints = system.ints
-        bodies, constraints, _, blocks, *_ = header = ints[: layout.HEADER].tolist()
+        header = SystemTable(ints)
+        bodies, free = int(header.bodies), int(header.free)
         extra = bodies if kind.normalised else 0
-        links = int(ints[system.starts[:-1] + layout.WIDE].sum()) if header[layout.FREE] else 0
-        records = abi.C_BLOCKS * (constraints + extra) + blocks + links + extra
-        table: IntArray = np.empty(abi.HEADER + records + 2 * (bodies + header[layout.FREE] + 1), dtype=np.int64)
-        work = _records.plan_workspace(header).size
+        links = int(ints[system.starts[:-1] + layout.WIDE].sum()) if free else 0
+        records = Constraint.size * (int(header.constraints) + extra) + int(header.blocks) + links + extra
+        table: IntArray = np.empty(Structure.size + records + 2 * (bodies + free + 1), dtype=np.int64)
+        work = int(_records.plan_workspace(header).size)
         end = _structure.fill_structure(ints, kind.width, kind.normalised, work, table)
         return table[:end]
 
@@ -118,7 +120,7 @@ def problem(system: System, formulation: str, length: float | None = None, time:
     """
     own = system.judged_length
     key = ("problem", formulation) if length is None or length == own else None
-    found: Problem | None = system.cached(key, lambda: _problem(system, formulation, own)) if key else None
+    found: Problem | None = system.cached(key, partial(_problem, system, formulation, own)) if key else None
     if found is None:
         assert length is not None
         found = _problem(system, formulation, length)
@@ -159,7 +161,7 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
     if system.variable_scales is not None:
         scales = np.concatenate([scales, system.variable_scales.at(length)])
     table = structure(system, kind)
-    linear = system.cached(("linear", kind.name), lambda: linear_algebra(table))
+    linear = system.cached(("linear", kind.name), partial(linear_algebra, table))
     ints = system.addressed
     if system.has_contacts:
         ints[layout.TRACK] = _tracking.TRACK
@@ -316,9 +318,9 @@ def gamma(
     """
     p = motion_problem(system, formulation)
     out: FloatArray = np.empty(p.rows)
-    work = np.empty(int(p.structure[abi.WORK]))
+    work = np.empty(int(Structure(p.structure).work))
     own = p.floats if floats is None else floats
-    _blocks.call_at(p.evaluate, abi.GAMMA, p.ints, own, q, v, out, _EMPTY, work)
+    _blocks.call_at(p.evaluate, GAMMA, p.ints, own, q, v, out, _EMPTY, work)
     return out
 
 

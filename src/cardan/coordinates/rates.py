@@ -24,9 +24,9 @@ import numpy as np
 from cardan.coordinates import formulations
 from cardan.lazy import LazyModule
 from cardan.math import euler
-from cardan.solvers import abi
 from cardan.solvers.problem import Problem
-from cardan.system import layout
+from cardan.solvers.tables import BACK_SOLVE, FACTOR, LONG_ROW, Control
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
@@ -106,12 +106,12 @@ class Factorization:
         scales = np.concatenate([weights(system, problem), self._columns])
         _blocks.scale(problem.structure, scales, self._rows, self.entries)
         _blocks.shorten(problem.structure, self._rows, self.entries)
-        control = np.zeros(abi.CONTROL)
-        control[abi.DAMPING] = self.damping = damping
+        control = np.zeros(Control.size)
+        Control(control).damping = self.damping = damping
         gradient, step = np.zeros(problem.unknowns), np.zeros(problem.unknowns)
         work = np.empty(problem.linear.work)
         self._arrays = (problem.linear.pattern, control, np.zeros(problem.rows), gradient, step, self.entries, work)
-        self._factored = not _blocks.call_at(problem.linear.address, abi.FACTOR, *self._arrays)
+        self._factored = not _blocks.call_at(problem.linear.address, FACTOR, *self._arrays)
 
     @property
     def is_free(self) -> bool:
@@ -151,7 +151,7 @@ class Factorization:
         """(AᵀA + λI)⁻¹ g, not refined."""
         gradient, step = self._arrays[3], self._arrays[4]
         gradient[:] = g
-        _blocks.call_at(self._problem.linear.address, abi.BACK_SOLVE, *self._arrays)
+        _blocks.call_at(self._problem.linear.address, BACK_SOLVE, *self._arrays)
         found: FloatArray = -step
         return found
 
@@ -308,7 +308,7 @@ def weights(system: System, problem: Problem) -> FloatArray:
 def shortening(scaled: FloatArray) -> FloatArray:
     """Factors, one per row of a scaled Jacobian and 1 for most, that leave no row longer than LONG_ROW."""
     lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-    found: FloatArray = abi.LONG_ROW / np.maximum(lengths, abi.LONG_ROW)
+    found: FloatArray = LONG_ROW / np.maximum(lengths, LONG_ROW)
     return found
 
 

@@ -11,25 +11,27 @@ See :mod:`cardan.coordinates._tree_poses` and :mod:`cardan.coordinates._relative
 
 from __future__ import annotations
 
-from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
 from cardan.constraints import kernels
 from cardan.coordinates import tree
+from cardan.coordinates.tables import JointFrame, Limb, LimbFloats, MotionScratch, Scratch, TreeTable, TreeWork, Wrench
 from cardan.coordinates.tree import GROUND, Path, Tree
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
-from cardan.solvers import abi, linear
+from cardan.solvers import linear
 from cardan.solvers.problem import Linear, Problem
-from cardan.system import layout
+from cardan.solvers.tables import ENTER, LEAVE, Structure
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
+from cardan.system.tables import SystemTable
 
 _blocks = LazyModule("cardan.solvers._blocks")
 _records = LazyModule("cardan.coordinates._records")
 _relative = LazyModule("cardan.coordinates._relative")
-_tree_poses = LazyModule("cardan.coordinates._tree_poses")
 
 # the values of EULER in the tables: 0, or as the paper has them
 FORMULATIONS = {"relative": 0, "relative_euler_parameters": 1, "relative_virtual_rotation": 2}
@@ -74,10 +76,10 @@ class _Limbs:
             rotation,
             np.cumsum(coordinates) - coordinates,
             np.cumsum(widths) - widths,
-            first_float + _tree_poses.T_FLOATS_SIZE * np.arange(count),
+            first_float + LimbFloats.size * np.arange(count),
             bodies[grown.references],
             grown.counted,
-            *self._own_motions(grown, first_float + _tree_poses.T_FLOATS_SIZE * count, length),
+            *self._own_motions(grown, first_float + LimbFloats.size * count, length),
         )
         self.ints = np.column_stack(columns).ravel()
         self.floats = np.concatenate([np.hstack([grown.frames, grown.pitch[:, None]]).ravel(), self._own_floats])
@@ -105,7 +107,7 @@ class _Cuts:
         self.longest = 0  # rows × limbs of a constraint, at the most
         self.count = len(grown.paths)
         bodies, parents, references = grown.bodies, grown.parents, grown.references
-        header, size = _tree_poses.TREE_HEADER, _tree_poses.T_RECORD
+        header, size = TreeTable.size, Limb.size
         paths = [_from_ground(grown, own) for own in grown.paths] if euler else grown.paths
         for relation, record, path, ancestor in paths:
             first = record + layout.RECORD
@@ -155,14 +157,14 @@ class _Packed:
         limbs = _Limbs(grown, euler, system.floats.size, system.length or 1.0)
         cuts = _Cuts(grown, euler, limbs, system, table)
         header = self._header(system, euler, limbs, cuts)
-        parts = (header, limbs.ints, cuts.ints, table)
+        parts = (header.as_ints, limbs.ints, cuts.ints, table)
         self.ints: IntArray = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
         self.floats: FloatArray = np.concatenate([system.floats, limbs.floats])
         self.powers: IntArray = np.array(cuts.powers + [0] * len(limbs.norms), dtype=np.int64)
         self.scales = limbs.scales
         self.structure = self._structure(limbs, cuts)
-        self.structure[abi.COORDINATES] = limbs.coordinates + len(system.counted_angles)
-        self.structure[abi.WORK] = header[_tree_poses.END]
+        Structure(self.structure).coordinates = limbs.coordinates + len(system.counted_angles)
+        Structure(self.structure).work = header.pieces[-1]
         self.linear: Linear = linear.path_algebra(self.structure)
         if grown.own:
             self._check_own(system, grown)
@@ -174,7 +176,7 @@ class _Packed:
         rng = np.random.default_rng(0)
         residual = formulations.problem(system, "manifold").residual
         out: FloatArray = np.empty(layout.POSE * len(system.names) + len(system.counted_angles))
-        work: FloatArray = np.empty(int(self.structure[abi.WORK]))
+        work: FloatArray = np.empty(int(Structure(self.structure).work))
         for _ in range(CHECKS):
             x: list[float] = []
             for k, motion in enumerate(grown.motions):
@@ -190,7 +192,7 @@ class _Packed:
                              for (a, b), r in zip(spans, reach, strict=False)]  # fmt: skip
                 x += drawn
             given = np.array(x + [0.0] * len(system.counted_angles))
-            _blocks.call_at(_relative.EVALUATE, abi.LEAVE, self.ints, self.floats, given, _EMPTY, out, _EMPTY, work)
+            _blocks.call_at(_relative.EVALUATE, LEAVE, self.ints, self.floats, given, _EMPTY, out, _EMPTY, work)
             found = residual(formulations.with_angles_of_poses(system, out))
             at = 0
             for row in system.rows:
@@ -205,30 +207,24 @@ class _Packed:
                     )
 
     @staticmethod
-    def _header(system: System, euler: int, limbs: _Limbs, cuts: _Cuts) -> list[int]:
+    def _header(system: System, euler: int, limbs: _Limbs, cuts: _Cuts) -> Any:
         """Where the tables begin, and the one plan of the evaluator's workspace."""
-        k = _tree_poses
         bodies = len(system.names)
         poses = layout.POSE * bodies + len(system.counted_angles)
-        header = [0] * k.TREE_HEADER
-        header[k.TREE] = k.TREE_HEADER
-        header[k.CUTS] = k.TREE_HEADER + limbs.ints.size
-        header[k.SYSTEM] = header[k.CUTS] + len(cuts.ints)
-        header[k.CUT_COUNT] = cuts.count
-        header[k.EULER] = euler
-        header[k.NORMS] = len(cuts.powers)
-        header[k.NORM_ENTRIES] = cuts.entries
-        header[k.COORDINATE_COUNT] = limbs.coordinates
-        sizes = {
-            k.POSES: poses,
-            k.FRAMES: k.FRAME * bodies,
-            k.NEW: poses,
-            k.WRENCHES: _relative.WRENCH * cuts.longest,
-            k.SCRATCH: k.SCRATCH_SIZE if limbs.has_own else k.MOTION,
-            k.WORLD: int(system.ints[layout.WIDEST]),
-            k.OWN: int(_records.plan_workspace(system.ints).size),
-        }
-        header[k.POSES :] = accumulate(sizes.values(), initial=0)
+        header = TreeTable.new(cut_count=cuts.count, euler=euler, coordinates=limbs.coordinates)
+        header.limbs = TreeTable.size
+        header.cuts = TreeTable.size + limbs.ints.size
+        header.system = TreeTable.size + limbs.ints.size + len(cuts.ints)
+        header.norms, header.norm_entries = len(cuts.powers), cuts.entries
+        header.pieces = TreeWork.plan(
+            poses=poses,
+            frames=JointFrame.size * bodies,
+            new=poses,
+            wrenches=Wrench.size * cuts.longest,
+            scratch=(MotionScratch if limbs.has_own else Scratch).size,
+            world=int(system.ints[layout.WIDEST]),
+            shared=int(_records.plan_workspace(SystemTable(system.ints)).size),
+        )
         return header
 
     @staticmethod
@@ -240,16 +236,17 @@ class _Packed:
             table += (rows, 1, entries, 1, block)
             rows += 1
             entries += int(limbs.offsets[block + 1] - limbs.offsets[block])
-        parts = ([0] * abi.HEADER, table, limbs.offsets, limbs.rotations)
-        out: IntArray = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
-        out[abi.ROWS] = rows
-        out[abi.UNKNOWNS] = limbs.offsets[-1]
-        out[abi.CONSTRAINTS] = cuts.count + limbs.norms.size
-        out[abi.BLOCKS] = limbs.rotations.size
-        out[abi.JACOBIAN_SIZE] = entries
-        out[abi.OFFSETS] = abi.HEADER + len(table)
-        out[abi.ROTATIONS] = out[abi.OFFSETS] + limbs.offsets.size
-        return out
+        parts = ([0] * Structure.size, table, limbs.offsets, limbs.rotations)
+        ints: IntArray = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
+        out = Structure(ints)
+        out.rows = rows
+        out.unknowns = limbs.offsets[-1]
+        out.constraints = cuts.count + limbs.norms.size
+        out.blocks = limbs.rotations.size
+        out.jacobian_size = entries
+        out.offsets = Structure.size + len(table)
+        out.rotations = Structure.size + len(table) + limbs.offsets.size
+        return ints
 
 
 def _packed(system: System, formulation: str) -> _Packed:
@@ -268,17 +265,17 @@ def problem(system: System, formulation: str, length: float) -> Problem:
 def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
     """Joint coordinates of the poses q (solver coordinates, flat): body by body from the root, each as near to its pose
     as its joint lets it be."""
-    out: FloatArray = np.empty(int(_packed(system, formulation).structure[abi.COORDINATES]))
-    _call(system, formulation, abi.ENTER, q, out)
+    out: FloatArray = np.empty(int(Structure(_packed(system, formulation).structure).coordinates))
+    _call(system, formulation, ENTER, q, out)
     return out
 
 
 def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> None:
     """q ← poses (solver coordinates, flat) of the joint coordinates x."""
-    _call(system, formulation, abi.LEAVE, x, q)
+    _call(system, formulation, LEAVE, x, q)
 
 
 def _call(system: System, formulation: str, op: int, given: FloatArray, out: FloatArray) -> None:
     p = _packed(system, formulation)
-    work = np.empty(int(p.structure[abi.WORK]))
+    work = np.empty(int(Structure(p.structure).work))
     _blocks.call_at(_relative.EVALUATE, op, p.ints, p.floats, given, _EMPTY, out, _EMPTY, work)

@@ -15,13 +15,14 @@ from typing import Final
 
 import numpy as np
 
+from cardan.coordinates.tables import Place, Pull
 from cardan.lazy import LazyModule
-from cardan.solvers import abi
-from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import Budget, Problem, Run
-from cardan.system import layout
+from cardan.solvers.tables import RETRACT, RUNNING, Control, Outcome, Structure
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
+from cardan.system.tables import SystemTable
 
 _blocks = LazyModule("cardan.solvers._blocks")
 _gradient = LazyModule("cardan.solvers._gradient")
@@ -40,24 +41,25 @@ class Tables:
 
     def __init__(self, system: System, problem: Problem) -> None:
         ints, structure = problem.ints, problem.structure
-        bodies, count = len(system.names), int(structure[abi.CONSTRAINTS])
+        bodies, count = len(system.names), int(Structure(structure).constraints)
         self.evaluations = -(-count // _gradient.GROUP)
         self.moves = -(-bodies // _gradient.GROUP)
         slots = int(ints[layout.BLOCKS])  # at least one row each
         size = int(system.starts[-1]) - layout.HEADER + layout.HEADER * self.evaluations
         self.parts: IntArray = np.empty(size, dtype=np.int64)
-        self.places: IntArray = np.zeros(_shares.PLACE * self.evaluations, dtype=np.int64)
+        self.places: IntArray = np.zeros(Place.size * self.evaluations, dtype=np.int64)
         self.members: IntArray = np.empty(slots, dtype=np.int64)
         numbers: IntArray = np.full(bodies, -1, dtype=np.int64)
         _shares.fill_shares(ints, structure, self.parts, self.places, self.members, numbers)
         self.starts: IntArray = np.empty(bodies + 1, dtype=np.int64)
-        self.pulls: IntArray = np.empty(_shares.PULL * slots, dtype=np.int64)
+        self.pulls: IntArray = np.empty(Pull.size * slots, dtype=np.int64)
         _shares.fill_pulls(structure, self.starts, self.pulls)
-        counted = int(structure[abi.COORDINATES]) - layout.POSE * bodies
-        own = int(self.places.reshape(-1, _shares.PLACE)[:, _shares.P_BODIES].max(initial=0))
-        header = ints[: layout.HEADER].tolist()
-        header[layout.BODIES] = own
-        self.work = layout.POSE * own + counted + int(_records.plan_workspace(header).size)
+        counted = int(Structure(structure).coordinates) - layout.POSE * bodies
+        bodies_most = int(self.places.reshape(-1, Place.size)[:, Place.bodies.first].max(initial=0))
+        header = SystemTable.new()
+        header.as_ints[:] = ints[: layout.HEADER]
+        header.bodies = bodies_most
+        self.work = layout.POSE * bodies_most + counted + int(_records.plan_workspace(header).size)
         self.header: IntArray = np.zeros(layout.HEADER, dtype=np.int64)
         self.header[layout.WIDEST : layout.TALLEST + 1] = ints[layout.WIDEST : layout.TALLEST + 1]
         self.counted = counted
@@ -70,7 +72,7 @@ class Shares:
         self.tables = tables
         self.workers = workers
 
-    def job(self, problem: Problem, settings: Mapping[int, float]) -> SharedJob:
+    def job(self, problem: Problem, settings: Mapping[str, float]) -> SharedJob:
         """A job with entries of the control vector that replace its defaults."""
         return SharedJob(problem, self.tables, self.workers, settings)
 
@@ -94,23 +96,24 @@ class SharedJob:
     ``clock`` is called after every iteration.
     """
 
-    def __init__(self, problem: Problem, tables: Tables, workers: int, settings: Mapping[int, float]) -> None:
+    def __init__(self, problem: Problem, tables: Tables, workers: int, settings: Mapping[str, float]) -> None:
         self.problem, self.tables, self.workers = problem, tables, workers
-        self.begin: FloatArray = np.zeros(abi.CONTROL)
-        self.control: FloatArray = np.zeros(abi.CONTROL)
-        _gradient.prepare(problem, self.begin)
-        for entry, value in settings.items():
-            self.begin[entry] = value
+        self.begin: FloatArray = np.zeros(Control.size)
+        self.control: FloatArray = np.zeros(Control.size)
+        _gradient.prepare(problem, Control(self.begin))
+        for name, value in settings.items():
+            setattr(Control(self.begin), name, value)
         self.scales: FloatArray = problem.scales if problem.springs is None else problem.springs
         self.clock: Callable[[], None] | None = None
 
     def run(self, q: FloatArray, tolerance: float, budget: Budget) -> Run:
         """Iterate from q, in place, until there is an outcome or the budget is used up."""
         self.control[:] = self.begin
-        self.control[abi.TOLERANCE] = tolerance
+        Control(self.control).tolerance = tolerance
         _Threads(self, q, budget).run()
-        _, iterations, _, _, residual, cost = self.control[: abi.COST + 1].tolist()
-        return Run(_OUTCOMES[int(self.control[abi.STATUS])], int(iterations), residual, cost)
+        control = Control(self.control)
+        outcome = _OUTCOMES[int(control.status)]
+        return Run(outcome, int(control.iterations), float(control.residual_max), float(control.cost))
 
 
 class _Threads:
@@ -190,7 +193,7 @@ class _Threads:
 
         def share(first: int, last: int) -> None:
             if self.phase == EVALUATE:
-                poses = self.q if job.control[abi.SLOPE] < 0.0 else self.moved
+                poses = self.q if Control(job.control).slope < 0.0 else self.moved
                 _shares.evaluate_groups(tables, shared, first, last, poses, self.r, self.jacobian, self.sums, work)
             else:
                 equations = self.r, self.jacobian
@@ -201,27 +204,27 @@ class _Threads:
 
     def advance(self) -> None:
         """Decide after a pass; called by one thread while the others wait."""
-        control, job = self.job.control, self.job
+        job, control = self.job, Control(self.job.control)
         if self.phase == EVALUATE:
-            is_first = control[abi.SLOPE] < 0.0
-            self.gathers = int(_gradient.judge_trial_of(job.problem.rows, control, self.sums, self.total))
+            is_first = control.slope < 0.0
+            self.gathers = int(_gradient.judge_trial_of(job.problem.rows, job.control, self.sums, self.total))
             if self.gathers and not is_first:
                 self.q, self.moved = self.moved, self.q
             if job.clock is not None and not is_first:
                 job.clock()
-            is_out = control[abi.ITERATIONS] >= self.budget.iterations or self.budget.is_out_of_time()
-            self.phase = END if control[abi.STATUS] != abi.RUNNING or is_out else MOVE
+            is_out = control.iterations >= self.budget.iterations or self.budget.is_out_of_time()
+            self.phase = END if control.status != RUNNING or is_out else MOVE
         else:
             if self.gathers:
-                _gradient.judge_slope_of(control, self.slopes)
-            if control[abi.STATUS] != abi.RUNNING:
+                _gradient.judge_slope_of(job.control, self.slopes)
+            if control.status != RUNNING:
                 self.phase = END
                 return
             if job.tables.counted:
                 p = job.problem
                 arrays = self.q, self.step, self.moved, self.moved, self.rest
-                _blocks.call_at(p.evaluate, abi.RETRACT, p.ints, p.floats, *arrays)
-            control[abi.ITERATIONS] += 1.0
+                _blocks.call_at(p.evaluate, RETRACT, p.ints, p.floats, *arrays)
+            control.iterations += 1.0
             self.phase = EVALUATE
         if self.phase != END:
             for queue, own in zip(self.queues, self.divided[self.phase], strict=True):

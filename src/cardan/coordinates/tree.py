@@ -16,10 +16,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from cardan.coordinates.edges import FREE, Edges, edges
-from cardan.system.layout import ANGLE, BODY, FEATURE, FEATURES, KIND, RECORD, SLOTS
 from cardan.system.relations import Motion, OwnMotion
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
+from cardan.system.tables import ANGLE, BODY, FEATURE, FEATURES, KIND, RECORD, SLOTS
 
 __all__ = ["GROUND", "Limb", "Path", "Tree", "spanning_tree"]
 

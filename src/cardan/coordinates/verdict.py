@@ -6,16 +6,17 @@ part in a large assembly has to meet the tolerance relative to its own size.
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from cardan.coordinates import formulations
+from cardan.coordinates.tables import Judged, JudgeWork
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
-from cardan.solvers import abi
-from cardan.system import check, layout
+from cardan.solvers.tables import Structure
+from cardan.system import check
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
@@ -133,26 +134,26 @@ def _bounds(piece: System, tolerance: float) -> FloatArray:
 class Judge:
     """The verdict on many poses of a connected piece, for kernels; threads may share it.
 
-    ``table`` and ``bounds``: as the kernels of :mod:`cardan.coordinates._verdict` read them.
+    ``table`` and ``bounds``: as the kernels of :mod:`cardan.coordinates._judging` read them.
     """
 
     def __init__(self, piece: System, tolerance: float, time: float) -> None:
-        from cardan.kernel.memory import address_of
-
         self.piece = piece
         self.problem = p = formulations.problem(piece.judged(), "manifold", None, time)
         self.bounds = _bounds(piece, tolerance)
-        arrays = (p.ints, p.floats, piece.judged_powers(), piece.reference_frames.reshape(-1), piece.origin)
+        frames = piece.reference_frames.reshape(-1)
         bodies, angles = len(piece.names), len(piece.counted_angles)
         variables = len(piece.variable_names)
         size = layout.POSE * bodies + variables + angles
         _, unknowns, _, _, evaluation = p.sizes
-        offsets = [0, *accumulate((size, size, size, unknowns, p.rows, evaluation))]
-        addresses = [address_of(array) for array in arrays]
-        sizes = (arrays[3].size, bodies, variables, angles, p.rows)
-        self.table: IntArray = np.array([p.evaluate, *addresses, *sizes, *offsets], dtype=np.int64)
-        self._arrays = arrays  # the table has only their addresses
-        self._size = offsets[-1]
+        pieces = dict.fromkeys(("poses", "shifted", "moved"), size)
+        offsets = JudgeWork.plan(**pieces, zeros=unknowns, residuals=p.rows, evaluation=evaluation)
+        arrays = {"ints": p.ints, "floats": p.floats, "powers": piece.judged_powers(), "origin": piece.origin}
+        sizes = {"bodies": bodies, "variables": variables, "angles": angles, "rows": p.rows}
+        self.judged = Judged.new(open=offsets.size, evaluator=p.evaluate, frames=frames, **arrays, **sizes)
+        self.judged.frames_size, self.judged.pieces = frames.size, offsets
+        self.table: IntArray = self.judged.as_ints
+        self._size = int(offsets[-1])
 
     def workspace(self) -> FloatArray:
         """A workspace for the kernels; threads do not share it."""
@@ -166,8 +167,8 @@ class Judge:
         shifted = poses.copy()
         shift(self.piece, shifted, 1.0)
         update_angles(self.piece.judged(), shifted)
-        given = (poses.reshape(-1), shifted.reshape(-1), self.workspace(), found.reshape(-1))
-        _judging.judge_many(self.table, self.bounds, len(poses), *given)
+        rows = (poses.reshape(-1), shifted.reshape(-1))
+        _judging.judge_many(self.table, self.bounds, len(poses), *rows, self.workspace(), found.reshape(-1))
 
 
 def shift(piece: System, q: FloatArray, sign: float) -> None:
@@ -185,7 +186,7 @@ def update_angles(piece: System, q: FloatArray) -> None:
         return
     problem = formulations.problem(piece, "manifold")
     zeros, moved = np.zeros(problem.unknowns), np.empty(q.shape[1])
-    work = np.empty(int(problem.structure[abi.WORK]))
+    work = np.empty(int(Structure(problem.structure).work))
     flat = q.reshape(-1)  # a view: rows of q are whole
     first = layout.POSE * len(piece.names) + len(piece.variable_names)
     tables = problem.evaluate, problem.ints, problem.floats

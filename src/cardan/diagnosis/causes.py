@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from cardan.joints.couplings import DRIVEN, LIMITED
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.relations import Record
 from cardan.system.system import System
 

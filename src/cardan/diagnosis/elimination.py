@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cardan.coordinates.rates import shortening
-from cardan.solvers import abi
-from cardan.solvers.linear import elimination_order
+from cardan.solvers.linear import block_offsets, constraints, elimination_order
 from cardan.solvers.problem import Problem
 from cardan.system.state import FloatArray
 
@@ -46,18 +45,16 @@ class Fronts:
 def fronts(problem: Problem, q: FloatArray, kept: set[int]) -> Fronts:
     """The scaled Jacobian at q, with only the rows in ``kept``; long rows are shortened."""
     _, entries = problem.entries(q)
-    structure = problem.structure.tolist()
     rows, columns = problem.scales[: problem.rows], problem.scales[problem.rows :]
-    offsets = structure[structure[abi.OFFSETS] :]
+    offsets = block_offsets(problem.structure).tolist()
     order = elimination_order(problem.structure)
     place = np.empty(order.size, dtype=np.int64)
     place[order] = np.arange(order.size)
     widths = [offsets[b + 1] - offsets[b] for b in order.tolist()]
     pending: list[list[Block]] = [[] for _ in widths]
-    at = abi.HEADER
-    for _ in range(structure[abi.CONSTRAINTS]):
-        row, count, start, slots = structure[at : at + 4]
-        touched = structure[at + 4 : at + 4 + slots]
+    for constraint in constraints(problem.structure):
+        row, count, start = constraint.first, constraint.rows, constraint.start
+        touched = constraint.blocks.tolist()
         mine = [i for i in range(count) if row + i in kept]
         if mine:
             scale = np.concatenate([columns[offsets[b] : offsets[b + 1]] for b in touched])
@@ -66,7 +63,6 @@ def fronts(problem: Problem, q: FloatArray, kept: set[int]) -> Fronts:
             places = [int(place[b]) for b in touched]
             scaled = matrix[mine] * scale * rows[numbers][:, None]
             pending[min(places)].append(Block(numbers, places, scaled * shortening(scaled)[:, None]))
-        at += 4 + slots
     return Fronts(widths, pending)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from cardan.coordinates import formulations, rates
 from cardan.math import euler
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.relations import Edge, Place
 from cardan.system.state import FloatArray
 from cardan.system.system import System

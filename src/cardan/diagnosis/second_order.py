@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cardan.coordinates.rates import shortening
-from cardan.solvers import abi
 from cardan.solvers.problem import Problem
+from cardan.solvers.tables import Structure
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
 
@@ -53,7 +53,7 @@ class Linearised:
         self._problem, self._q, self._rows = problem, q, rows
         self._columns: FloatArray = problem.scales[problem.rows :]
         structure = problem.structure
-        self._blocks: IntArray = structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS])]
+        self._blocks: IntArray = Structure(structure).offsets[: int(Structure(structure).blocks)]
         residual, jacobian = problem.jacobian(q)
         scaled = jacobian[rows] * problem.scales[rows][:, None] * self._columns
         short = shortening(scaled)

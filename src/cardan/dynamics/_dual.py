@@ -12,19 +12,18 @@ With ε = 0 they remove the rounding of an ill-conditioned S.
 
 from math import sqrt
 
-from cardan.dynamics import abi
-from cardan.dynamics.abi import WIDTH
+from cardan.dynamics import tables
+from cardan.dynamics.tables import WIDTH, Control, Pair, Pattern
+from cardan.kernel.fields import after
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import cut, tail
-
-# a pair of strips that share a body: equations, rows, first entries and strides of both
-FIRST_A, FIRST_B, ROWS_A, ROWS_B, ENTRY_A, ENTRY_B, STRIDE_A, STRIDE_B, PAIR = range(9)
 
 EXACT = 1e-10  # of b and c: a larger error of u, estimated from the last two iterations, is reduced by others
 NOISE = 1e-14  # of λ: a smaller error is rounding, as where c is no more than a contradiction of redundant rows
 SLOW = 0.2  # of the change in the iteration before: if it is not less, ε is too large
 REDUCED = 1e-2  # of ε: the next one
 MOST = 40  # iterations
+PAIR_SIZE = Pair.size
 
 
 @inner
@@ -39,16 +38,16 @@ def fill(n, count, pairs, jacobian, epsilon, s):
     for i in range(n * n):
         s[i] = 0.0
     for k in range(count):
-        pair = tail(pairs, PAIR * k)
-        same = pair[FIRST_A] == pair[FIRST_B]
-        for i in range(pair[ROWS_A]):
-            a = tail(jacobian, pair[ENTRY_A] + i * pair[STRIDE_A])
+        pair = Pair(pairs, k)
+        same = pair.first_a == pair.first_b
+        for i in range(pair.rows_a):
+            a = tail(jacobian, pair.entry_a + i * pair.stride_a)
             a0, a1, a2, a3, a4, a5 = a[0], a[1], a[2], a[3], a[4], a[5]  # not read again after each row[j]
-            row = tail(s, (pair[FIRST_A] + i) * n + pair[FIRST_B])
-            b = tail(jacobian, pair[ENTRY_B])
-            for j in range(i + 1 if same else pair[ROWS_B]):
+            row = tail(s, (pair.first_a + i) * n + pair.first_b)
+            b = tail(jacobian, pair.entry_b)
+            for j in range(i + 1 if same else pair.rows_b):
                 row[j] += a0 * b[0] + a1 * b[1] + a2 * b[2] + a3 * b[3] + a4 * b[4] + a5 * b[5]
-                b = tail(b, pair[STRIDE_B])
+                b = tail(b, pair.stride_b)
     for i in range(n):
         s[i * n + i] += epsilon if s[i * n + i] > 0.0 else 1.0  # a row of zeros asks for nothing: its λ is zero
 
@@ -122,83 +121,85 @@ def substitute(n, first, s, x):
 @inner
 def largest(n, x):
     """Largest absolute value of n numbers."""
-    found = 0.0
+    e = 0.0
     for i in range(n):
-        found = max(found, abs(x[i]))
-    return found
+        e = max(e, abs(x[i]))
+    return e
 
 
 @inner
 def subtract_times(pattern, jacobian, u, out):
     """out ← Ĵ u − out."""
-    strip = tail(pattern, abi.P_HEADER)
-    for _ in range(pattern[abi.P_STRIPS]):
-        at = strip[abi.S_ENTRY]
-        for i in range(strip[abi.S_ROWS]):
+    strip = pattern.strips
+    for _ in range(pattern.strip_count):
+        at = strip.entry
+        for i in range(strip.rows):
             e = 0.0
-            for s in range(strip[abi.S_SLOTS]):
-                e += dot_6(tail(jacobian, at), tail(u, WIDTH * strip[abi.S_BODIES + s]))
+            for s in range(strip.slots):
+                e += dot_6(tail(jacobian, at), tail(u, WIDTH * strip.bodies[s]))
                 at += WIDTH
-            k = strip[abi.S_FIRST] + i
+            k = strip.first + i
             out[k] = e - out[k]
-        strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
+        strip = after(strip, strip.slots)
 
 
 @inner
 def subtract_transposed(pattern, jacobian, multipliers, u):
     """u −= Ĵᵀλ."""
-    strip = tail(pattern, abi.P_HEADER)
-    for _ in range(pattern[abi.P_STRIPS]):
-        at = strip[abi.S_ENTRY]
-        for i in range(strip[abi.S_ROWS]):
-            e = multipliers[strip[abi.S_FIRST] + i]
-            for s in range(strip[abi.S_SLOTS]):
-                b = tail(u, WIDTH * strip[abi.S_BODIES + s])
+    strip = pattern.strips
+    for _ in range(pattern.strip_count):
+        at = strip.entry
+        for i in range(strip.rows):
+            e = multipliers[strip.first + i]
+            for s in range(strip.slots):
+                b = tail(u, WIDTH * strip.bodies[s])
                 row = tail(jacobian, at)
                 for j in range(WIDTH):
                     b[j] -= row[j] * e
                 at += WIDTH
-        strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
+        strip = after(strip, strip.slots)
 
 
 @inner
 def is_slow(control, moved, before):
     """Whether iterations converge slowly and ε can be reduced, as it then is; moved, before: last changes of u."""
-    if moved < SLOW * before or control[abi.EPSILON] <= control[abi.LEAST_EPSILON]:
+    if moved < SLOW * before or control.epsilon <= control.least_epsilon:
         return False
-    control[abi.EPSILON] = max(REDUCED * control[abi.EPSILON], control[abi.LEAST_EPSILON])
+    control.epsilon = max(REDUCED * control.epsilon, control.least_epsilon)
     return True
 
 
-def _algebra(op, pattern, control, x, scratch, unused, jacobian, matrix):
-    n = pattern[abi.P_EQUATIONS]
-    n6 = WIDTH * pattern[abi.P_BODIES]
-    first = cut(pattern, pattern[abi.P_SECOND_TABLE], n)
+def _algebra(op, ints, floats, x, scratch, unused, jacobian, matrix):
+    pattern = Pattern(ints)
+    control = Control(floats)
+    n = pattern.equations
+    n6 = WIDTH * pattern.bodies
+    first = cut(ints, pattern.second_table, n)
     s = cut(matrix, 0, n * n)
     multipliers = cut(x, n6, n)
     right = cut(scratch, 0, n)
     change = cut(scratch, n, n)
     old = cut(scratch, 2 * n, n6)
-    last = int(control[abi.PROXIMAL])
-    is_patient = op == abi.SOLVE and 0.0 < control[abi.LEAST_EPSILON] <= control[abi.EPSILON] and last > 1
+    last = int(control.proximal)
+    is_patient = op == tables.SOLVE and 0.0 < control.least_epsilon <= control.epsilon and last > 1
     bar = 0.0
-    if op == abi.SOLVE:
+    if op == tables.SOLVE:
         for i in range(n):
             right[i] = multipliers[i]
             multipliers[i] = 0.0
         if is_patient:
             bar = EXACT * max(largest(n6, x), largest(n, right))
     moved = 0.0
-    is_stale = op == abi.FACTOR
+    is_stale = op == tables.FACTOR
     k = 0
     while is_stale or k <= last:
         if is_stale:
-            start = pattern[abi.P_FIRST_TABLE]
-            pairs = tail(pattern, start)
-            fill(n, (pattern[abi.P_SECOND_TABLE] - start) // PAIR, pairs, jacobian, control[abi.EPSILON], s)
-            control[abi.PIVOT] = factorise(n, first, s)
+            start = pattern.first_table
+            pairs = tail(ints, start)
+            fill(n, (pattern.second_table - start) // PAIR_SIZE, pairs, jacobian, control.epsilon, s)
+            control.pivot = factorise(n, first, s)
             is_stale = False
-            if op == abi.FACTOR:
+            if op == tables.FACTOR:
                 return 0
         for i in range(n):
             change[i] = right[i]
@@ -228,5 +229,4 @@ ALGEBRA = evaluator(_algebra)
 
 def matrix_size(pattern):
     """Number of floats of the factor."""
-    n = int(pattern[abi.P_EQUATIONS])
-    return n * n
+    return int(Pattern(pattern).equations) ** 2

@@ -5,46 +5,42 @@
 Compiled only where they are used.  Reads J and the scales D at hand; writes X, SCRATCH, the first half of VALUES.
 """
 
-from cardan.dynamics import abi
 from cardan.dynamics._dual import subtract_times
 from cardan.dynamics._equations import (
-    EVALUATION,
-    JACOBIAN,
-    SCALES,
-    SCRATCH,
-    VALUES,
     add_drivers,
     evaluate,
-    piece,
     roots,
     take_rows,
 )
-from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.tables import WIDTH, Control, Job, Work
 from cardan.kernel.jit import evaluator, plain
-from cardan.kernel.memory import integers_at, tail
-from cardan.solvers import abi as solvers_abi
+from cardan.kernel.memory import tail
+from cardan.solvers import tables as solvers_tables
 
-RESIDUAL = plain(solvers_abi.RESIDUAL)
+RESIDUAL = plain(solvers_tables.RESIDUAL)
 
 
-def _add_feedback(op, job, control, q, v, x, row, work):
-    """x[equations] −= D (2α (J v − ġ) + α² f), with α = GAIN [1/s]; row: of the drivers, as of set_drivers."""
-    n6 = WIDTH * job[abi.BODIES]
-    n = job[abi.EQUATIONS]
-    gain = control[abi.GAIN]
+def _add_feedback(op, ints, floats, q, v, x, row, memory):
+    """x[equations] −= D (2α (J v − ġ) + α² f), with α = gain [1/s]; row: of the drivers, as of set_drivers."""
+    job = Job(ints)
+    control = Control(floats)
+    work = Work(job.pieces, memory)
+    n6 = WIDTH * job.bodies
+    n = job.equations
+    gain = control.gain
     mass = roots(job)
-    pattern = integers_at(job[abi.PATTERN])
-    scales = piece(job, SCALES, work)
-    values = piece(job, VALUES, work)
-    scratch = piece(job, SCRATCH, work)  # M^½ v, then the residual rates
+    pattern = job.pattern
+    scales = work.scales
+    values = work.values
+    scratch = work.scratch  # M^½ v, then the residual rates
     missing = tail(scratch, n6)
-    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
+    evaluate(job, RESIDUAL, q, q, values, values, work.evaluation)
     for i in range(n6):
         scratch[i] = v[i] * mass[n6 + i]
     for i in range(n):
         missing[i] = 0.0
     add_drivers(job, row, 1, scales, scratch, work)
-    subtract_times(pattern, piece(job, JACOBIAN, work), scratch, missing)
+    subtract_times(pattern, work.jacobian, scratch, missing)
     for i in range(n):
         x[n6 + i] -= 2.0 * gain * missing[i]
     take_rows(pattern, scales, values, 1.0, missing)

@@ -14,28 +14,25 @@ ACCELERATE a ← v̇, multipliers ← λ
 ========== =========================================================================================================
 """
 
-from cardan.dynamics import abi
+from cardan.dynamics import tables
 from cardan.dynamics._equations import (
     ACCURATE,
-    MOVED_Q,
-    SHIFT,
     approach,
     contradicts_rates,
     is_closed,
     linearize,
-    piece,
     project_pose,
     project_velocity,
     retract,
     solve_acceleration,
     update_gamma,
 )
-from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.tables import WIDTH, Control, Job, Work
 from cardan.kernel.jit import evaluator, inner, plain
-from cardan.kernel.memory import call_evaluator, floats_at, tail
+from cardan.kernel.memory import call_evaluator, tail
 
 APPROACH, LINEARIZE, CLOSE, CURVATURE, ACCELERATE = (plain(1 << k) for k in range(5))
-SEEK, KEEP = plain(abi.SEEK), plain(abi.KEEP)
+SEEK, KEEP = plain(tables.SEEK), plain(tables.KEEP)
 CLOSURES = 8  # projections of one pose
 DIVERGED = 1e3  # relative to the extent, or in radians: a larger shift does not lead to a closed pose
 
@@ -43,29 +40,32 @@ DIVERGED = 1e3  # relative to the extent, or in radians: a larger shift does not
 @inner
 def current(job, control):
     """The row of DRIVE that was written to the floats last."""
-    width = 3 * (job[abi.DRIVEN] + job[abi.TIMED])
-    return tail(floats_at(job[abi.DRIVE]), max(0, width * (int(control[abi.DRIVE_AT]) - 1)))
+    width = 3 * (job.driven + job.timed)
+    return tail(job.drive, max(0, width * (int(control.drive_at) - 1)))
 
 
 @inner
 def is_projected(control):
     """Whether poses and velocities are projected; always at the start of a run."""
-    return control[abi.STABILIZATION] == abi.PROJECTED or control[abi.PHASE] == abi.BEGIN
+    return control.stabilization == tables.PROJECTED or control.phase == tables.BEGIN
 
 
 @inner
 def keep_moved(job, new_q, work):
     """NEW_Q ← MOVED_Q."""
-    moved = piece(job, MOVED_Q, work)
-    for i in range(job[abi.COORDINATES]):
+    moved = work.moved_q
+    for i in range(job.coordinates):
         new_q[i] = moved[i]
 
 
-def _instant(op, job, control, new_q, v, a, multipliers, work):
+def _instant(op, ints, floats, new_q, v, a, multipliers, memory):
+    job = Job(ints)
+    control = Control(floats)
+    work = Work(job.pieces, memory)
     row = current(job, control)
-    if op & APPROACH and control[abi.REDUNDANT] != 0.0 and control[abi.STABILIZATION] == abi.PROJECTED:
-        approach(job, control, new_q, piece(job, MOVED_Q, work), a, work)
-    step = piece(job, SHIFT, work)
+    if op & APPROACH and control.redundant != 0.0 and control.stabilization == tables.PROJECTED:
+        approach(job, control, new_q, work.moved_q, a, work)
+    step = work.shift
     is_stale = op & LINEARIZE != 0
     is_open = op & CLOSE != 0
     left = CLOSURES
@@ -76,21 +76,21 @@ def _instant(op, job, control, new_q, v, a, multipliers, work):
         if is_open:
             is_open = is_projected(control)
             shift = project_pose(job, control, step, work) if is_open else 0.0
-            retract(job, new_q, step, piece(job, MOVED_Q, work), work)
+            retract(job, new_q, step, work.moved_q, work)
             keep_moved(job, new_q, work)
         if is_open:
-            control[abi.SHIFTED] = max(control[abi.SHIFTED], shift)
+            control.shifted = max(control.shifted, shift)
             project_velocity(job, control, row, v, work)
             if contradicts_rates(job, control, row, work):
                 return 0
-            is_accurate = control[abi.REDUNDANT] == 0.0 and control[abi.PIVOT] > ACCURATE
-            is_exact = shift <= control[abi.EXACT]  # not if the shift is not a number
+            is_accurate = control.redundant == 0.0 and control.pivot > ACCURATE
+            is_exact = shift <= control.exact  # not if the shift is not a number
             is_open = not (is_exact and (is_accurate or is_closed(job, control, new_q, work)))
             left -= 1
             if is_open and (left == 0 or not shift < DIVERGED):
                 return 0
             is_stale = is_open
-            for i in range(WIDTH * job[abi.BODIES]):
+            for i in range(WIDTH * job.bodies):
                 step[i] = 0.0
     if op & CURVATURE:
         update_gamma(job, new_q, v, work)
@@ -105,10 +105,10 @@ INSTANT = evaluator(_instant)
 @inner
 def at_instant(op, job, control, new_q, v, a, multipliers, work):
     """Call INSTANT; returns whether it succeeded."""
-    return call_evaluator(job[abi.INSTANT], op, job, control, new_q, v, a, multipliers, work) != 0
+    return call_evaluator(job.instant, op, job.as_ints, control.as_floats, new_q, v, a, multipliers, work.memory) != 0
 
 
 @inner
 def at_stops(op, job, control, q, v, multipliers, work):
     """Call the kernel of :mod:`cardan.dynamics._stops`; SEEK returns whether the step must be repeated."""
-    return call_evaluator(job[abi.STOP_SOLVER], op, job, control, q, v, multipliers, q, work) != 0
+    return call_evaluator(job.stop_solver, op, job.as_ints, control.as_floats, q, v, multipliers, q, work.memory) != 0

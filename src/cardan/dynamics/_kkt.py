@@ -13,28 +13,18 @@ signs,
 A plain body, one before all joints that it has, has L(k,k) = I, which is not stored.  Pivots of bodies are at least 1.
 A joint's pivot is measured relative to the diagonal of Ĵ Ĵᵀ + ε I, as in :mod:`cardan.dynamics._dual`.
 
-Reads the pattern and Ĵ; writes matrix: the factor (VALUES floats), what pivots are relative to (WIDTH floats for every
-body, then one per equation), and the sum of the solutions of proximal iterations.
+Reads the pattern and Ĵ; writes matrix: the factor (Factor.values floats), what pivots are relative to (WIDTH floats for
+every body, then one per equation), and the sum of the solutions of proximal iterations.
 """
 
 from math import sqrt
 
-from cardan.dynamics import abi
+from cardan.dynamics import tables
 from cardan.dynamics._dual import EXACT, MOST, NOISE, SLOW, dot_6, is_slow, largest, subtract_times, subtract_transposed
-from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.tables import WIDTH, Block, Column, Control, Factor, Fill, Pattern, Update
+from cardan.kernel.fields import after
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import cut, tail
-
-# table at P_FIRST_TABLE: numbers of columns and of floats of the factor, then offsets in the pattern
-COUNT, VALUES, COLUMNS, ENTRIES, FILLS, UPDATES, HEADER = range(7)
-# a column: its first entry, fill and update, which end where those of the next begin; width, sign, first unknown in x
-ENTRY, FILL, UPDATE, BREADTH, SIGN, POSITION, COLUMN = range(7)
-# an entry, one block of the factor, the diagonal first: its row, that row's width and first unknown, first float
-ROW, HEIGHT, TARGET, PLACE, BLOCK = range(5)
-# a fill, the part of a strip on one body: where it is in Ĵ and in the factor, how to step there, sign, first equation
-SOURCE, STRIDE, ROWS, GOAL, ROW_STEP, COLUMN_STEP, FACTOR_SIGN, EQUATION, PART = range(9)
-# an update of a column: by the column LEFT, whose block in this row is the entry CROSSING
-LEFT, CROSSING, PAIR = range(3)
 
 # What happens at one end of a long chain decays along it, to numbers with which processors compute slowly.
 TINY = 1e-150
@@ -43,23 +33,23 @@ TINY = 1e-150
 @inner
 def is_plain(column):
     """Whether this is a body that no other column updates."""
-    return column[SIGN] > 0 and column[UPDATE] == column[COLUMN + UPDATE]
+    return column.sign > 0 and column.update == after(column, 0).update
 
 
 @inner
 def clear_column(column, entries, values):
     """Zeros."""
-    for i in range(entries[BLOCK * column[ENTRY] + PLACE], entries[BLOCK * column[COLUMN + ENTRY] + PLACE]):
+    for i in range(Block(entries, column.entry).place, Block(entries, after(column, 0).entry).place):
         values[i] = 0.0
 
 
 @inner
 def fill_diagonal(column, epsilon, references, pivot):
     """1 for a body, ε for a joint, which is added to the references, or 1 where a row is zero: then its λ is zero."""
-    w = column[BREADTH]
+    w = column.breadth
     for i in range(w):
         e = 1.0
-        if column[SIGN] < 0:
+        if column.sign < 0:
             e = epsilon if references[i] > 0.0 else 1.0
             references[i] += e
         pivot[i * (w + 1)] = e
@@ -68,16 +58,16 @@ def fill_diagonal(column, epsilon, references, pivot):
 @inner
 def fill_column(column, fills, jacobian, diagonal, values):
     """Copy the blocks of Ĵ that lie in a column; add the squares of their rows to the diagonal."""
-    for f in range(column[FILL], column[COLUMN + FILL]):
-        part = tail(fills, PART * f)
-        sign = float(part[FACTOR_SIGN])
-        across = part[COLUMN_STEP]
-        for i in range(part[ROWS]):
-            row = tail(jacobian, part[SOURCE] + i * part[STRIDE])
-            out = tail(values, part[GOAL] + i * part[ROW_STEP])
+    for f in range(column.fill, after(column, 0).fill):
+        part = Fill(fills, f)
+        sign = float(part.sign)
+        across = part.column_step
+        for i in range(part.rows):
+            row = tail(jacobian, part.source + i * part.stride)
+            out = tail(values, part.goal + i * part.row_step)
             for j in range(WIDTH):
                 out[j * across] = sign * row[j]
-            diagonal[part[EQUATION] + i] += dot_6(row, row)
+            diagonal[part.equation + i] += dot_6(row, row)
 
 
 @inner
@@ -108,18 +98,18 @@ def subtract_row(n, c, sign, row, b, out):
 @inner
 def subtract_column(first, column, left, entries, values):
     """Subtract the products of one column on the left, whose block in this row is the entry ``first``."""
-    w = column[BREADTH]
-    c = left[BREADTH]
-    pivot = tail(values, entries[BLOCK * first + PLACE])
-    sign = float(column[SIGN] * left[SIGN])
-    at = column[ENTRY]
-    for t in range(first, left[COLUMN + ENTRY]):
-        block = tail(entries, BLOCK * t)
-        while entries[BLOCK * at + ROW] != block[ROW]:  # this column has an entry in each row of the left one
+    w = column.breadth
+    c = left.breadth
+    pivot = tail(values, Block(entries, first).place)
+    sign = float(column.sign * left.sign)
+    at = column.entry
+    for t in range(first, after(left, 0).entry):
+        block = Block(entries, t)
+        while Block(entries, at).row != block.row:  # this column has an entry in each row of the left one
             at += 1
-        for i in range(block[HEIGHT]):
-            row = tail(values, block[PLACE] + i * c)
-            out = tail(values, entries[BLOCK * at + PLACE] + i * w)
+        for i in range(block.height):
+            row = tail(values, block.place + i * c)
+            out = tail(values, Block(entries, at).place + i * w)
             count = i + 1 if t == first else w
             if c == 6:
                 subtract_row(count, 6, sign, row, pivot, out)
@@ -134,9 +124,9 @@ def subtract_column(first, column, left, entries, values):
 @inner
 def update_column(column, columns, entries, updates, values):
     """Subtract the products of all columns on the left."""
-    for u in range(column[UPDATE], column[COLUMN + UPDATE]):
-        left = tail(columns, COLUMN * updates[PAIR * u + LEFT])
-        subtract_column(updates[PAIR * u + CROSSING], column, left, entries, values)
+    for u in range(column.update, after(column, 0).update):
+        left = Column(columns, Update(updates, u).left)
+        subtract_column(Update(updates, u).crossing, column, left, entries, values)
 
 
 @inner
@@ -172,10 +162,10 @@ def divide_row(w, factor, row):
 @inner
 def divide_column(w, column, entries, factor, values):
     """Divide the blocks of a column below the diagonal by its factor."""
-    for t in range(column[ENTRY] + 1, column[COLUMN + ENTRY]):
-        block = tail(entries, BLOCK * t)
-        for i in range(block[HEIGHT]):
-            row = tail(values, block[PLACE] + i * w)
+    for t in range(column.entry + 1, after(column, 0).entry):
+        block = Block(entries, t)
+        for i in range(block.height):
+            row = tail(values, block.place + i * w)
             if w == 3:
                 divide_row(3, factor, row)
             elif w == 5:
@@ -189,31 +179,32 @@ def divide_column(w, column, entries, factor, values):
 @inner
 def factorise(pattern, epsilon, jacobian, references, values):
     """values ← factor; returns the least relative pivot."""
-    table = tail(pattern, pattern[abi.P_FIRST_TABLE])
-    columns = tail(pattern, table[COLUMNS])
-    entries = tail(pattern, table[ENTRIES])
-    updates = tail(pattern, table[UPDATES])
-    n6 = WIDTH * pattern[abi.P_BODIES]
+    ints = pattern.as_ints
+    factor = Factor(tail(ints, pattern.first_table))
+    columns = tail(ints, factor.columns)
+    entries = tail(ints, factor.entries)
+    updates = tail(ints, factor.updates)
+    n6 = WIDTH * pattern.bodies
     diagonal = tail(references, WIDTH)
     for i in range(WIDTH):
         references[i] = 1.0
-    for i in range(pattern[abi.P_EQUATIONS]):
+    for i in range(pattern.equations):
         diagonal[i] = 0.0
     least = 1.0
-    for k in range(table[COUNT]):
-        column = tail(columns, COLUMN * k)
+    for k in range(factor.count):
+        column = Column(columns, k)
         plain = is_plain(column)
         if not plain:
             clear_column(column, entries, values)
-        fill_column(column, tail(pattern, table[FILLS]), jacobian, diagonal, values)
+        fill_column(column, tail(ints, factor.fills), jacobian, diagonal, values)
         if plain:
             continue
-        pivot = tail(values, entries[BLOCK * column[ENTRY] + PLACE])
-        own = tail(diagonal, column[POSITION] - n6) if column[SIGN] < 0 else references
-        fill_diagonal(column, epsilon, own, pivot)
+        pivot = tail(values, Block(entries, column.entry).place)
+        squares = tail(diagonal, column.position - n6) if column.sign < 0 else references
+        fill_diagonal(column, epsilon, squares, pivot)
         update_column(column, columns, entries, updates, values)
-        least = min(least, factor_pivot(column[BREADTH], own, pivot))
-        divide_column(column[BREADTH], column, entries, pivot, values)
+        least = min(least, factor_pivot(column.breadth, squares, pivot))
+        divide_column(column.breadth, column, entries, pivot, values)
     return least
 
 
@@ -246,11 +237,11 @@ def divide_backward(w, factor, y):
 @inner
 def subtract_below(w, column, entries, values, y, x):
     """Rows below the diagonal −= their blocks · y."""
-    for t in range(column[ENTRY] + 1, column[COLUMN + ENTRY]):
-        entry = tail(entries, BLOCK * t)
-        block = tail(values, entry[PLACE])
-        target = tail(x, entry[TARGET])
-        for i in range(entry[HEIGHT]):
+    for t in range(column.entry + 1, after(column, 0).entry):
+        entry = Block(entries, t)
+        block = tail(values, entry.place)
+        target = tail(x, entry.target)
+        for i in range(entry.height):
             target[i] -= dot(w, tail(block, i * w), y)
 
 
@@ -264,11 +255,11 @@ def subtract_multiple(n, factor, a, out):
 @inner
 def subtract_above(w, column, entries, values, y, x):
     """y −= transposed blocks · rows below the diagonal."""
-    for t in range(column[ENTRY] + 1, column[COLUMN + ENTRY]):
-        entry = tail(entries, BLOCK * t)
-        block = tail(values, entry[PLACE])
-        source = tail(x, entry[TARGET])
-        for i in range(entry[HEIGHT]):
+    for t in range(column.entry + 1, after(column, 0).entry):
+        entry = Block(entries, t)
+        block = tail(values, entry.place)
+        source = tail(x, entry.target)
+        for i in range(entry.height):
             e = source[i]
             row = tail(block, i * w)
             if w == 6:
@@ -284,33 +275,34 @@ def subtract_above(w, column, entries, values, y, x):
 @inner
 def substitute(pattern, values, x):
     """x ← (L S Lᵀ)⁻¹ x."""
-    table = tail(pattern, pattern[abi.P_FIRST_TABLE])
-    columns = tail(pattern, table[COLUMNS])
-    entries = tail(pattern, table[ENTRIES])
-    for k in range(table[COUNT]):
-        column = tail(columns, COLUMN * k)
-        w = column[BREADTH]
-        y = tail(x, column[POSITION])
+    ints = pattern.as_ints
+    factor = Factor(tail(ints, pattern.first_table))
+    columns = tail(ints, factor.columns)
+    entries = tail(ints, factor.entries)
+    for k in range(factor.count):
+        column = Column(columns, k)
+        w = column.breadth
+        y = tail(x, column.position)
         if not is_plain(column):
-            divide_forward(w, tail(values, entries[BLOCK * column[ENTRY] + PLACE]), y)
+            divide_forward(w, tail(values, Block(entries, column.entry).place), y)
         subtract_below(w, column, entries, values, y, x)
-    for k in range(table[COUNT] - 1, -1, -1):
-        column = tail(columns, COLUMN * k)
-        w = column[BREADTH]
-        y = tail(x, column[POSITION])
-        if column[SIGN] < 0:
+    for k in range(factor.count - 1, -1, -1):
+        column = Column(columns, k)
+        w = column.breadth
+        y = tail(x, column.position)
+        if column.sign < 0:
             for i in range(w):
                 y[i] = -y[i]
         subtract_above(w, column, entries, values, y, x)
         if not is_plain(column):
-            divide_backward(w, tail(values, entries[BLOCK * column[ENTRY] + PLACE]), y)
+            divide_backward(w, tail(values, Block(entries, column.entry).place), y)
 
 
 @inner
 def update_defect(pattern, jacobian, x, defect):
     """defect −= K x, with K the matrix for ε = 0."""
-    n6 = WIDTH * pattern[abi.P_BODIES]
-    n = pattern[abi.P_EQUATIONS]
+    n6 = WIDTH * pattern.bodies
+    n = pattern.equations
     for i in range(n6):
         defect[i] -= x[i]
     subtract_transposed(pattern, jacobian, cut(x, n6, n), defect)
@@ -320,29 +312,31 @@ def update_defect(pattern, jacobian, x, defect):
         rows[i] = -rows[i]
 
 
-def _algebra(op, pattern, control, x, scratch, unused, jacobian, matrix):
-    n = pattern[abi.P_EQUATIONS]
-    size = WIDTH * pattern[abi.P_BODIES] + n
-    floats = pattern[pattern[abi.P_FIRST_TABLE] + VALUES]
-    values = cut(matrix, 0, floats)
-    total = cut(matrix, floats + WIDTH + n, size)
-    last = int(control[abi.PROXIMAL])
-    is_patient = op == abi.SOLVE and 0.0 < control[abi.LEAST_EPSILON] <= control[abi.EPSILON] and last > 1
+def _algebra(op, ints, floats, x, scratch, unused, jacobian, matrix):
+    pattern = Pattern(ints)
+    control = Control(floats)
+    n = pattern.equations
+    size = WIDTH * pattern.bodies + n
+    end = Factor(tail(ints, pattern.first_table)).values
+    values = cut(matrix, 0, end)
+    total = cut(matrix, end + WIDTH + n, size)
+    last = int(control.proximal)
+    is_patient = op == tables.SOLVE and 0.0 < control.least_epsilon <= control.epsilon and last > 1
     bar = EXACT * largest(size, x) if is_patient else 0.0
-    if op == abi.SOLVE:
+    if op == tables.SOLVE:
         for i in range(size):
             scratch[i] = x[i]
             total[i] = 0.0
     moved = 0.0
-    is_stale = op == abi.FACTOR
+    is_stale = op == tables.FACTOR
     k = 0
     # x_{k+1} = x_k + K_ε⁻¹ (b − K x_k) is the proximal iteration, and removes rounding errors of the factor too
     while is_stale or k <= last:
         if is_stale:
-            references = cut(matrix, floats, WIDTH + n)
-            control[abi.PIVOT] = factorise(pattern, control[abi.EPSILON], jacobian, references, values)
+            references = cut(matrix, end, WIDTH + n)
+            control.pivot = factorise(pattern, control.epsilon, jacobian, references, values)
             is_stale = False
-            if op == abi.FACTOR:
+            if op == tables.FACTOR:
                 return 0
         substitute(pattern, values, x)
         if is_patient and k >= last - 1:
@@ -366,6 +360,5 @@ ALGEBRA = evaluator(_algebra)
 
 def matrix_size(pattern):
     """Number of floats of the matrix."""
-    table = int(pattern[abi.P_FIRST_TABLE])
-    n = int(pattern[abi.P_EQUATIONS])
-    return int(pattern[table + VALUES]) + 2 * n + WIDTH * (1 + int(pattern[abi.P_BODIES]))
+    header = Pattern(pattern)
+    return int(Factor(pattern[header.first_table :]).values + 2 * header.equations + WIDTH * (1 + header.bodies))

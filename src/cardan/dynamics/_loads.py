@@ -10,21 +10,39 @@ along ±ḋ, if it is the same just before and just after; otherwise it is undef
 
 A wrench is a force at a point, or a torque, on one body.
 
-Reads the tables (:mod:`cardan.dynamics.abi`), q, v; writes out, and in the workspace the evaluator's part, x, J, ẋ, e
-and the arguments of one function.
+Reads Loads (:mod:`cardan.dynamics.tables`), q, v; writes out, and in the workspace the evaluator's part, x, J, ẋ, e and
+the arguments of one function.
 """
 
 from math import nan, pi, sqrt, tanh
 
 from cardan.coordinates._records import matrix
-from cardan.dynamics import abi
-from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.tables import (
+    APART,
+    APPLY,
+    CALLED,
+    INCLINED,
+    LINEAR,
+    MATRIX,
+    PLAIN,
+    READ,
+    RECORDED,
+    WIDTH,
+    Control,
+    Law,
+    Linear,
+    Loads,
+    LoadWork,
+    Reading,
+    Wrench,
+)
 from cardan.kernel.jit import evaluator, exact_inner, inner, plain
-from cardan.kernel.memory import call_evaluator, call_primitive, cut, floats_at, integers_at, tail
+from cardan.kernel.memory import call_evaluator, call_primitive, cut, tail
 from cardan.solvers._blocks import add_transpose_times, times
-from cardan.solvers.abi import JACOBIAN as JACOBIAN_OPERATION
+from cardan.solvers.tables import JACOBIAN as JACOBIAN_OPERATION
 
 JACOBIAN = plain(JACOBIAN_OPERATION)
+LAW_SIZE = Law.size
 ARGUMENTS = 7  # of a recorded function: t, x, ẋ; its value; its derivatives
 
 
@@ -49,55 +67,57 @@ def along(e, x, value):
 @inner
 def effort(law, numbers, t, x, rate, scratch):
     """e(t, x, ẋ) of a law of one coordinate; zero for a called one."""
-    if law[abi.LAW] == abi.LINEAR:
-        e = numbers[abi.CONSTANT] - numbers[abi.STIFFNESS] * (x - numbers[abi.REST]) - numbers[abi.DAMPING] * rate
-        if numbers[abi.COULOMB] != 0.0:
-            e -= numbers[abi.COULOMB] * tanh(rate / numbers[abi.SPEED])
+    if law.kind == LINEAR:
+        linear = Linear(numbers)
+        e = linear.constant - linear.stiffness * (x - linear.rest) - linear.damping * rate
+        if linear.coulomb != 0.0:
+            e -= linear.coulomb * tanh(rate / linear.speed)
         return e
-    if law[abi.LAW] == abi.RECORDED:
+    if law.kind == RECORDED:
         scratch[0] = t
         scratch[1] = x
         scratch[2] = rate
-        call_primitive(law[abi.LAW_FUNCTION], scratch, scratch, tail(scratch, 3), tail(scratch, 4))
+        call_primitive(law.function, scratch, scratch, tail(scratch, 3), tail(scratch, 4))
         return scratch[3]
     return 0.0
 
 
 @inner
-def update_scalar(op, law, numbers, t, given, x, rates, out, scratch):
-    """out ← effort per row of a law of one coordinate; scratch ← coordinate, rate, effort."""
-    sort = law[abi.LAW_SORT]
+def update_scalar(op, law, numbers, t, called, x, rates, out, scratch):
+    """out ← effort per row of a law of one coordinate, or the called one; scratch ← coordinate, rate, effort."""
+    sort = law.sort
     value = x[0]
     rate = rates[0]
-    if sort == abi.APART:
+    if sort == APART:
         value = length(x[0], x[1], x[2])
         if value > 0.0:
             rate = (x[0] * rates[0] + x[1] * rates[1] + x[2] * rates[2]) / value
         else:
             rate = length(rates[0], rates[1], rates[2])
-    e = given if op == abi.APPLY else effort(law, numbers, t, value, rate, scratch)
-    if sort == abi.PLAIN:
+    e = called if op == APPLY else effort(law, numbers, t, value, rate, scratch)
+    if sort == PLAIN:
         out[0] = e
-    elif sort == abi.INCLINED:
+    elif sort == INCLINED:
         out[0] = nan if e != 0.0 and (value == 0.0 or value == pi) else e
     elif value > 0.0:
         for i in range(3):
             out[i] = along(e, x[i], value)
     else:
-        before = e if op == abi.APPLY else effort(law, numbers, t, 0.0, -rate, scratch)
+        before = e if op == APPLY else effort(law, numbers, t, 0.0, -rate, scratch)
         for i in range(3):
             out[i] = e * rates[i] / rate if rate > 0.0 else 0.0
             if e + before != 0.0 or value != value:
                 out[i] = nan
-    scratch[abi.R_COORDINATE] = value
-    scratch[abi.R_RATE] = rate
-    scratch[abi.R_EFFORT] = e if out[0] == out[0] else nan
+    reading = Reading(scratch)
+    reading.coordinate = value
+    reading.rate = rate
+    reading.effort = e if out[0] == out[0] else nan
 
 
 @inner
 def update_matrix(law, numbers, x, rates, out):
     """out ← −K x − C ẋ; returns ½ xᵀ K x.  K, then C, are row-major."""
-    n = law[abi.LAW_ROWS]
+    n = law.rows
     energy = 0.0
     for i in range(n):
         elastic = 0.0
@@ -113,75 +133,77 @@ def update_matrix(law, numbers, x, rates, out):
 @inner
 def add_wrench(wrench, point, f, work, out):
     """A force at a point of a body (relative to its centre of mass, in principal axes), or a torque."""
-    body = wrench[abi.W_BODY]
+    body = wrench.body
     a = matrix(work, body)
-    own = tail(out, WIDTH * body)
-    in_body = wrench[abi.W_IN_BODY] != 0
+    force = tail(out, WIDTH * body)
+    in_body = wrench.in_body != 0
     u = f[0] if in_body else a[0] * f[0] + a[3] * f[1] + a[6] * f[2]  # in principal axes
     v = f[1] if in_body else a[1] * f[0] + a[4] * f[1] + a[7] * f[2]
     w = f[2] if in_body else a[2] * f[0] + a[5] * f[1] + a[8] * f[2]
-    if wrench[abi.W_TORQUE] != 0:
-        own[3] += u
-        own[4] += v
-        own[5] += w
+    if wrench.is_torque != 0:
+        force[3] += u
+        force[4] += v
+        force[5] += w
         return
     for i in range(3):
-        own[i] += a[3 * i] * u + a[3 * i + 1] * v + a[3 * i + 2] * w if in_body else f[i]
-    own[3] += point[1] * w - point[2] * v
-    own[4] += point[2] * u - point[0] * w
-    own[5] += point[0] * v - point[1] * u
+        force[i] += a[3 * i] * u + a[3 * i + 1] * v + a[3 * i + 2] * w if in_body else f[i]
+    force[3] += point[1] * w - point[2] * v
+    force[4] += point[2] * u - point[0] * w
+    force[5] += point[0] * v - point[1] * u
 
 
-def _act(op, ints, floats, q, v, out, given, work):
-    rows = ints[abi.L_ROWS]
-    at = ints[abi.L_VALUES]
-    x = cut(work, at, rows)
-    rates = cut(work, at + rows, rows)
-    efforts = cut(work, at + 2 * rows, rows)
-    scratch = cut(work, at + 3 * rows, ARGUMENTS)
-    jacobian = cut(work, at + 3 * rows + ARGUMENTS, ints[abi.L_ENTRIES])
-    structure = integers_at(ints[abi.L_STRUCTURE])
-    tables = integers_at(ints[abi.L_INTS])
-    call_evaluator(ints[abi.L_EVALUATOR], JACOBIAN, tables, floats_at(ints[abi.L_FLOATS]), q, v, x, jacobian, work)
-    times(structure, jacobian, v, rates)
-    t = 0.0 if op == abi.APPLY else given[abi.ASK_TIME]
-    law = tail(ints, abi.L_HEADER)
-    for k in range(ints[abi.L_LAWS]):
-        row = law[abi.LAW_ROW]
-        own = cut(efforts, row, law[abi.LAW_ROWS])
-        numbers = tail(floats, law[abi.LAW_NUMBERS])
-        called = law[abi.LAW] == abi.CALLED
+def _act(op, ints, floats, q, v, out, last, memory):
+    """last: a control vector, or of APPLY the efforts and vectors that Python gives."""
+    loads = Loads(ints)
+    work = LoadWork(loads.pieces, memory)
+    x = work.x
+    rates = work.rates
+    efforts = work.efforts
+    scratch = work.scratch
+    jacobian = work.jacobian
+    call_evaluator(loads.evaluator, JACOBIAN, loads.ints, loads.floats, q, v, x, jacobian, work.evaluation)
+    times(loads.structure, jacobian, v, rates)
+    t = 0.0 if op == APPLY else Control(last).ask_time
+    for k in range(loads.law_count):
+        law = Law(loads.laws, k)
+        row = law.row
+        effort_rows = cut(efforts, row, law.rows)
+        numbers = tail(floats, law.numbers)
+        called = law.kind == CALLED
+        reading = Reading(scratch)
         energy = 0.0
-        if (op == abi.APPLY) != called and op != abi.READ:
-            for i in range(law[abi.LAW_ROWS]):
-                own[i] = 0.0
-        elif law[abi.LAW] == abi.MATRIX:
-            energy = update_matrix(law, numbers, tail(x, row), tail(rates, row), own)
-            for i in range(abi.R_ENERGY):
-                scratch[i] = 0.0
+        if (op == APPLY) != called and op != READ:
+            for i in range(law.rows):
+                effort_rows[i] = 0.0
+        elif law.kind == MATRIX:
+            energy = update_matrix(law, numbers, tail(x, row), tail(rates, row), effort_rows)
+            reading.coordinate = 0.0
+            reading.rate = 0.0
+            reading.effort = 0.0
         else:
-            e = given[k] if op == abi.APPLY else 0.0
-            update_scalar(op, law, numbers, t, e, tail(x, row), tail(rates, row), own, scratch)
-            if law[abi.LAW] == abi.LINEAR:
-                stretch = scratch[abi.R_COORDINATE] - numbers[abi.REST]
-                energy = 0.5 * numbers[abi.STIFFNESS] * stretch * stretch
-        if op == abi.READ:
-            reading = cut(out, abi.READING * k, abi.READING)
-            for i in range(abi.R_ENERGY):
-                reading[i] = scratch[i]
-            reading[abi.R_ENERGY] = energy
-        law = tail(law, abi.LAW_RECORD)
-    if op == abi.READ:
+            e = last[k] if op == APPLY else 0.0
+            update_scalar(op, law, numbers, t, e, tail(x, row), tail(rates, row), effort_rows, scratch)
+            if law.kind == LINEAR:
+                linear = Linear(numbers)
+                stretch = reading.coordinate - linear.rest
+                energy = 0.5 * linear.stiffness * stretch * stretch
+        if op == READ:
+            result = Reading(out, k)
+            result.coordinate = reading.coordinate
+            result.rate = reading.rate
+            result.effort = reading.effort
+            result.energy = energy
+    if op == READ:
         return 0
-    add_transpose_times(structure, jacobian, 1.0, efforts, out)
-    wrench = law
-    for k in range(ints[abi.L_WRENCHES]):
-        if (op == abi.APPLY) == (wrench[abi.W_CALLED] != 0):
-            point = cut(floats, wrench[abi.W_NUMBERS], 3)
-            constant = cut(floats, wrench[abi.W_NUMBERS] + 3, 3)
-            f = tail(given, ints[abi.L_LAWS] + 3 * k) if op == abi.APPLY else constant
-            add_wrench(wrench, point, f, work, out)
-        wrench = tail(wrench, abi.W_RECORD)
+    add_transpose_times(loads.structure, jacobian, 1.0, efforts, out)
+    wrenches = tail(loads.laws.as_ints, LAW_SIZE * loads.law_count)  # they follow the laws
+    for k in range(loads.wrench_count):
+        wrench = Wrench(wrenches, k)
+        if (op == APPLY) == (wrench.is_called != 0):
+            point = cut(floats, wrench.numbers, 3)
+            constant = cut(floats, wrench.numbers + 3, 3)
+            f = tail(last, loads.law_count + 3 * k) if op == APPLY else constant
+            add_wrench(wrench, point, f, work.evaluation, out)
     return 0
 
 

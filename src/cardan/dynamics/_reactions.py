@@ -3,20 +3,23 @@
 With the scales of the problem, J̃ = D J C and λ̃ = D⁻¹λ, so that C Jᵀλ = J̃ᵀλ̃; lengths are divided by the extent.  Of all
 λ̃ that give the force b = J̃ᵀλ̃, the one of least norm is S⁺ J̃ b with S = J̃ J̃ᵀ.  It does not depend on masses.
 
-Each kernel evaluates at every row of q; the job is the table of a problem (:mod:`cardan.solvers.abi`) whose linear
-algebra is that of :mod:`cardan.dynamics.abi`.
+Each kernel evaluates at every row of q; the job is the table of a problem (:mod:`cardan.solvers.tables`) whose linear
+algebra is that of :mod:`cardan.dynamics.tables`.
 """
 
-from cardan.dynamics import abi
+from cardan.dynamics import tables
 from cardan.dynamics._equations import REGULAR
-from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.tables import WIDTH, Bound, Control, ForceWork, Pattern, Stop
+from cardan.kernel.fields import after
 from cardan.kernel.jit import inner, jit, plain
-from cardan.kernel.memory import call_evaluator, floats_at, integers_at, tail
-from cardan.solvers import abi as solvers_abi
+from cardan.kernel.memory import call_evaluator, pointer
+from cardan.solvers import tables as solvers_tables
 from cardan.solvers._blocks import scale_rows
+from cardan.solvers.tables import JobTable
 
-RESIDUAL, JACOBIAN = plain(solvers_abi.RESIDUAL), plain(solvers_abi.JACOBIAN)
-FACTOR, SOLVE = plain(abi.FACTOR), plain(abi.SOLVE)
+RESIDUAL, JACOBIAN = plain(solvers_tables.RESIDUAL), plain(solvers_tables.JACOBIAN)
+STOP_SIZE = Stop.size
+FACTOR, SOLVE = plain(tables.FACTOR), plain(tables.SOLVE)
 # Added to S where rows are redundant, relative to its mean diagonal.  A larger one leaves less rounding in λ̃; what it
 # cannot reach, because singular values are small, is left to a smaller one.
 EPSILON = 1e-6
@@ -29,50 +32,62 @@ SLOW = 0.5  # a solve that leaves more of the rest is not worth another
 
 
 @inner
-def evaluate(job, q, values, jacobian, work):
-    """f and J at q."""
-    ints, floats = integers_at(job[solvers_abi.INTS]), floats_at(job[solvers_abi.FLOATS])
-    call_evaluator(job[solvers_abi.EVALUATOR], JACOBIAN, ints, floats, q, values, values, jacobian, work)
+def evaluate(job, op, q, work):
+    """f at q, and J if op is JACOBIAN."""
+    values = work.values
+    call_evaluator(job.evaluator, op, job.ints, job.floats, q, values, values, work.jacobian, work.evaluation)
 
 
 @jit
-def forces(job, places, q, multipliers, out, values, jacobian, work):
+def forces(job, places, q, multipliers, out, offsets, memory):
     """out[k, place] ← −Jᵀλ of one constraint on one body; places: of each body of each strip, in their order."""
-    pattern = integers_at(job[solvers_abi.PATTERN])
+    job = JobTable(pointer(job))
+    pattern = Pattern(job.pattern)
+    work = ForceWork(pointer(offsets), pointer(memory))
+    jacobian = work.jacobian
     for k in range(q.shape[0]):
-        evaluate(job, q[k], values, jacobian, work)
-        strip = tail(pattern, abi.P_HEADER)
+        evaluate(job, JACOBIAN, q[k], work)
+        strip = pattern.strips
         at = 0
-        for _ in range(pattern[abi.P_STRIPS]):
-            entry = strip[abi.S_ENTRY]
-            for i in range(strip[abi.S_ROWS]):
-                factor = multipliers[k, strip[abi.S_FIRST] + i]
-                for s in range(strip[abi.S_SLOTS]):
+        for _ in range(pattern.strip_count):
+            entry = strip.entry
+            for i in range(strip.rows):
+                factor = multipliers[k, strip.first + i]
+                for s in range(strip.slots):
                     for j in range(WIDTH):
                         out[k, places[at + s], j] -= factor * jacobian[entry]
                         entry += 1
-            at += strip[abi.S_SLOTS]
-            strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
+            at += strip.slots
+            strip = after(strip, strip.slots)
+
+
+@inner
+def call_linear(job, op, control, work):
+    """FACTOR, or SOLVE with x."""
+    floats = control.as_floats
+    call_evaluator(job.linear, op, job.pattern, floats, work.x, work.scratch, floats, work.jacobian, work.matrix)
 
 
 @jit
-def least_norm(job, control, stops, q, b, multipliers, rest, values, jacobian, x, work):
+def least_norm(job, floats, stops, q, b, multipliers, rest, offsets, memory):
     """multipliers[k] ← λ̃ of least norm for the force b[k]; rest[k] ← largest component that no λ̃ gives.
 
     stops: equation, first entry and number of entries of rows that do not hold where multipliers[k] is zero at first.
-    x: for linear algebra, (u, λ̃) and its scratch, then the factor.
+    floats: a control vector.
     """
-    pattern = integers_at(job[solvers_abi.PATTERN])
-    structure = integers_at(job[solvers_abi.STRUCTURE])
-    scales = floats_at(job[solvers_abi.SCALES])
-    n = pattern[abi.P_EQUATIONS]
-    n6 = WIDTH * pattern[abi.P_BODIES]
-    scratch = tail(x, n6 + n)
-    matrix = tail(x, 2 * n6 + 3 * n)
-    entries = structure[solvers_abi.JACOBIAN_SIZE]
+    job = JobTable(pointer(job))
+    pattern = Pattern(job.pattern)
+    control = Control(pointer(floats))
+    work = ForceWork(pointer(offsets), pointer(memory))
+    x = work.x
+    jacobian = work.jacobian
+    structure = job.structure
+    n = pattern.equations
+    n6 = WIDTH * pattern.bodies
+    entries = structure.jacobian_size
     for k in range(q.shape[0]):
-        evaluate(job, q[k], values, jacobian, work)
-        scale_rows(structure, scales, values, jacobian)
+        evaluate(job, JACOBIAN, q[k], work)
+        scale_rows(structure, job.scales, work.values, jacobian)
         for s in range(stops.shape[0]):
             if multipliers[k, stops[s, 0]] == 0.0:
                 for i in range(stops[s, 2]):
@@ -90,18 +105,18 @@ def least_norm(job, control, stops, q, b, multipliers, rest, values, jacobian, x
         level = 0
         epsilon = EPSILON * square / n
         while level < LEVELS and last > EXACT * size:
-            redundant = control[abi.REDUNDANT] != 0.0
-            control[abi.EPSILON] = epsilon if redundant else 0.0
-            control[abi.PROXIMAL] = PROXIMAL if redundant else 0.0
-            control[abi.PIVOT] = 1.0
-            call_evaluator(job[solvers_abi.LINEAR], FACTOR, pattern, control, x, scratch, control, jacobian, matrix)
-            if not redundant and control[abi.PIVOT] <= REGULAR:
-                control[abi.REDUNDANT] = 1.0
+            redundant = control.redundant != 0.0
+            control.epsilon = epsilon if redundant else 0.0
+            control.proximal = PROXIMAL if redundant else 0.0
+            control.pivot = 1.0
+            call_linear(job, FACTOR, control, work)
+            if not redundant and control.pivot <= REGULAR:
+                control.redundant = 1.0
                 continue
             for _ in range(SOLVES):
                 for i in range(n):
                     x[n6 + i] = 0.0
-                call_evaluator(job[solvers_abi.LINEAR], SOLVE, pattern, control, x, scratch, control, jacobian, matrix)
+                call_linear(job, SOLVE, control, work)
                 for i in range(n):
                     multipliers[k, i] += x[n6 + i]
                 largest = 0.0
@@ -117,24 +132,29 @@ def least_norm(job, control, stops, q, b, multipliers, rest, values, jacobian, x
 
 
 @jit
-def drift(job, floats, places, drive, weights, stops, bounds, q, values, work, out):
-    """out[k] ← the largest |weights · f| at q[k], with drive[k] written to floats at places.
+def drift(job, places, drive, weights, stops, bounds, q, out, offsets, memory):
+    """out[k] ← the largest |weights · f| at q[k], with drive[k] written to the floats of the job at places.
 
-    stops, bounds: limits; what a coordinate is beyond its bound counts too (:mod:`cardan.dynamics.abi`).
+    stops, bounds: limits; what a coordinate is beyond its bound counts too (:mod:`cardan.dynamics.tables`).
     """
+    work = ForceWork(pointer(offsets), pointer(memory))
+    values = work.values
+    job = JobTable(pointer(job))
+    floats = job.floats
     for k in range(q.shape[0]):
         for i in range(places.size):
             floats[places[i]] = drive[k, i]
-        ints = integers_at(job[solvers_abi.INTS])
-        call_evaluator(job[solvers_abi.EVALUATOR], RESIDUAL, ints, floats, q[k], values, values, values, work)
+        evaluate(job, RESIDUAL, q[k], work)
         largest = 0.0
         for i in range(weights.size):
             e = abs(weights[i] * values[i])
             if not e <= largest:
                 largest = e
-        for s in range(stops.shape[0]):
-            c = values[stops[s, abi.STOP_ROW]] + floats[stops[s, abi.STOP_PLACE]]
-            beyond = max(bounds[s, abi.LOWER] - c, c - bounds[s, abi.UPPER]) * bounds[s, abi.WEIGHT]
+        for s in range(stops.size // STOP_SIZE):
+            stop = Stop(pointer(stops), s)
+            bound = Bound(pointer(bounds), s)
+            c = values[stop.row] + floats[stop.place]
+            beyond = max(bound.lower - c, c - bound.upper) * bound.weight
             if beyond > largest:
                 largest = beyond
         out[k] = largest

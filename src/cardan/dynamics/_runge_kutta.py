@@ -9,13 +9,27 @@ The error of a step is that of a second method of lower order with the same stag
 
 from math import sin, sqrt
 
-from cardan.dynamics import abi
-from cardan.dynamics._adams import SAME_TIME, accept, is_at, is_finite, lacks_drivers, next_chunk, next_time, store
-from cardan.dynamics._equations import END_MULTIPLIERS, NEW_A, NEW_Q, NEW_V, SHIFT, STAGES, piece, retract, set_drivers
+from cardan.dynamics._adams import ON, SAME_TIME, accept, is_at, is_finite, lacks_drivers, next_chunk, next_time, store
+from cardan.dynamics._equations import retract, set_drivers
 from cardan.dynamics._instant import ACCELERATE, APPROACH, CLOSE, CURVATURE, KEEP, LINEARIZE, SEEK, at_instant, at_stops
-from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.tables import (
+    ACCEPT,
+    ASK_DRIVERS,
+    ASK_LOADS,
+    DONE,
+    EVENT_REACHED,
+    HISTORY,
+    NOT_CLOSED,
+    NOT_FINITE,
+    PREDICT,
+    RUNNING,
+    WIDTH,
+    Control,
+    Job,
+    Work,
+)
 from cardan.kernel.jit import evaluator, inner
-from cardan.kernel.memory import cut, floats_at, tail
+from cardan.kernel.memory import cut, tail
 
 SMALL = 0.02  # [rad] below, a series is used: rounding of the closed form is divided by the square of the angle
 
@@ -47,110 +61,145 @@ def tangent_rate(bodies, theta, v, out):
 @inner
 def step_error(job, control, op, weights, v, a, stages):
     """h Σ eⱼ v̇ⱼ of the stages, the last at the end of the step; relative to the extent, to speeds above one [1/s]."""
-    n6 = WIDTH * job[abi.BODIES]
+    n6 = WIDTH * job.bodies
     largest = 0.0
     for i in range(n6):
         e = weights[op] * a[i]
         for j in range(op):
             e += weights[j] * stages[2 * n6 * j + n6 + i]
-        unit = control[abi.LENGTH] if i % WIDTH < 3 else 1.0
-        largest = max(largest, control[abi.STEP] * abs(e) / max(unit, abs(v[i])))
+        unit = control.length if i % WIDTH < 3 else 1.0
+        largest = max(largest, control.step * abs(e) / max(unit, abs(v[i])))
     return largest
 
 
-def _advance(op, job, control, q, v, history, storage, work):
-    """Steps of STEP from (q, v) until END, or until CHUNK steps are done; returns RUNNING, DONE, … of abi.
+@inner
+def begin_step(job, control, v, history, work):
+    """The end of the next step, and its first stage, which is the state now; returns ON if there is such a step."""
+    if control.event != 0.0:
+        return EVENT_REACHED
+    if control.chunk <= 0.0:
+        return RUNNING
+    rest = control.end - control.time
+    if rest <= SAME_TIME * control.step:
+        return DONE
+    control.step_end = next_time(control, rest)
+    control.stage = 1.0
+    n6 = WIDTH * job.bodies
+    first = tail(history, int(control.head) * n6)
+    for i in range(n6):
+        work.stages[i] = v[i]
+        work.stages[n6 + i] = first[i]
+    return ON
+
+
+@inner
+def begin_stage(op, job, control, q, v, history, work):
+    """PREDICT: the pose and velocity of a stage, or of the end, on the constraints."""
+    n6 = WIDTH * job.bodies
+    s = int(control.stage)
+    h = control.step
+    tableau = tail(history, HISTORY * (n6 + 1))
+    new_q = work.new_q
+    new_v = work.new_v
+    new_a = work.new_a
+    stages = work.stages
+    theta = cut(stages, 2 * n6 * op, n6)
+    nodes = tail(tableau, op * (op + 1) // 2)
+    control.ask_time = control.step_end if s == op else control.time + nodes[s] * h
+    if lacks_drivers(job, control):
+        return ASK_DRIVERS
+    set_drivers(job, control)
+    for i in range(n6):
+        once = 0.0
+        twice = 0.0
+        for j in range(s):
+            weight = tableau[s * (s - 1) // 2 + j]
+            twice += weight * stages[2 * n6 * j + i]
+            once += weight * stages[2 * n6 * j + n6 + i]
+        new_v[i] = v[i] + h * once
+        theta[i] = h * twice
+    retract(job, q, theta, new_q, work)
+    control.shifted = 0.0
+    for i in range(n6):
+        new_a[i] = 0.0
+    at_instant(APPROACH, job, control, new_q, new_v, new_a, work.end_multipliers, work)
+    for i in range(n6):
+        work.shift[i] = new_a[i]
+    if not is_finite(n6, new_v):
+        return NOT_FINITE
+    if not at_instant(LINEARIZE | CLOSE, job, control, new_q, new_v, new_a, work.end_multipliers, work):
+        return NOT_CLOSED
+    control.phase = ACCEPT
+    return ASK_LOADS if job.asks != 0 else ON
+
+
+@inner
+def end_stage(op, job, control, work):
+    """ACCEPT: the acceleration of a stage, or at the end of the step; returns NOT_FINITE or ON."""
+    n6 = WIDTH * job.bodies
+    s = int(control.stage)
+    at_instant(CURVATURE | ACCELERATE, job, control, work.new_q, work.new_v, work.new_a, work.end_multipliers, work)
+    if not is_finite(n6, work.new_a):
+        return NOT_FINITE
+    control.phase = PREDICT
+    if s < op:
+        control.stage += 1.0
+        stage = tail(work.stages, 2 * n6 * s)
+        tangent_rate(job.bodies, tail(work.stages, 2 * n6 * op), work.new_v, stage)
+        for i in range(n6):
+            stage[n6 + i] = work.new_a[i]
+    else:
+        control.stage = 0.0
+    return ON
+
+
+@inner
+def end_step(op, job, control, q, v, history, storage, work):
+    """Take the step, unless it is to end at an event."""
+    n6 = WIDTH * job.bodies
+    new_q = work.new_q
+    new_v = work.new_v
+    multipliers = work.end_multipliers
+    if job.stop_count > 0:
+        if at_stops(SEEK, job, control, new_q, new_v, multipliers, work):
+            return
+        control.high = 0.0
+        at_stops(KEEP, job, control, new_q, new_v, multipliers, work)
+    h = control.step
+    weights = tail(history, HISTORY * (n6 + 1) + op * (op + 1) // 2 + op)
+    error = step_error(job, control, op, weights, new_v, work.new_a, work.stages)
+    control.last_error = max(error, control.shifted)
+    control.error = max(control.error, control.last_error)
+    accept(job, control, q, v, history, work)
+    control.taken += 1.0
+    control.chunk = next_chunk(control)
+    if control.sample < control.samples:
+        if is_at(job.times[int(control.sample)], control.time, h):
+            store(job, control, control.time, q, v, work.new_a, multipliers, storage)
+
+
+def _advance(op, ints, floats, q, v, history, storage, memory):
+    """Steps from (q, v) until the end, or until a chunk of steps is done; returns RUNNING, DONE, …
 
     op: number of stages.
     The last acceleration in the history is that of (q, v).  The coefficients are at the end of the history: the lower
     triangle of the tableau row by row, its last row the weights, then the nodes, then the weights of the error.
     """
-    bodies = job[abi.BODIES]
-    n6 = WIDTH * bodies
-    times = floats_at(job[abi.TIMES])
-    new_q = piece(job, NEW_Q, work)
-    new_v = piece(job, NEW_V, work)
-    new_a = piece(job, NEW_A, work)
-    step = piece(job, SHIFT, work)
-    multipliers = piece(job, END_MULTIPLIERS, work)
-    stages = piece(job, STAGES, work)  # of each stage θ̇ and v̇, then θ
-    theta = cut(stages, 2 * n6 * op, n6)
-    tableau = tail(history, abi.HISTORY * (n6 + 1))
-    nodes = tail(tableau, op * (op + 1) // 2)
-    while True:
-        h = control[abi.STEP]
-        s = int(control[abi.STAGE])
-        if control[abi.PHASE] == abi.PREDICT:
-            if s == 0:
-                if control[abi.EVENT] != 0.0:
-                    return abi.EVENT_REACHED
-                if control[abi.CHUNK] <= 0.0:
-                    return abi.RUNNING
-                rest = control[abi.END] - control[abi.TIME]
-                if rest <= SAME_TIME * h:
-                    return abi.DONE
-                control[abi.STEP_END] = next_time(control, rest)
-                h = control[abi.STEP]
-                s = 1
-                control[abi.STAGE] = 1.0
-                first = tail(history, int(control[abi.HEAD]) * n6)
-                for i in range(n6):
-                    stages[i] = v[i]
-                    stages[n6 + i] = first[i]
-            control[abi.ASK_TIME] = control[abi.STEP_END] if s == op else control[abi.TIME] + nodes[s] * h
-            if lacks_drivers(job, control):
-                return abi.ASK_DRIVERS
-            set_drivers(job, control)
-            for i in range(n6):
-                once = 0.0
-                twice = 0.0
-                for j in range(s):
-                    weight = tableau[s * (s - 1) // 2 + j]
-                    twice += weight * stages[2 * n6 * j + i]
-                    once += weight * stages[2 * n6 * j + n6 + i]
-                new_v[i] = v[i] + h * once
-                theta[i] = h * twice
-            retract(job, q, theta, new_q, work)
-            control[abi.SHIFTED] = 0.0
-            for i in range(n6):
-                new_a[i] = 0.0
-            at_instant(APPROACH, job, control, new_q, new_v, new_a, multipliers, work)
-            for i in range(n6):
-                step[i] = new_a[i]
-            if not is_finite(n6, new_v):
-                return abi.NOT_FINITE
-            if not at_instant(LINEARIZE | CLOSE, job, control, new_q, new_v, new_a, multipliers, work):
-                return abi.NOT_CLOSED
-            control[abi.PHASE] = abi.ACCEPT
-            if job[abi.ASKS] != 0:
-                return abi.ASK_LOADS
-        at_instant(CURVATURE | ACCELERATE, job, control, new_q, new_v, new_a, multipliers, work)
-        if not is_finite(n6, new_a):
-            return abi.NOT_FINITE
-        control[abi.PHASE] = abi.PREDICT
-        if s < op:
-            control[abi.STAGE] += 1.0
-            own = tail(stages, 2 * n6 * s)
-            tangent_rate(bodies, theta, new_v, own)
-            for i in range(n6):
-                own[n6 + i] = new_a[i]
-            continue
-        if job[abi.STOP_COUNT] > 0:
-            if at_stops(SEEK, job, control, new_q, new_v, multipliers, work):
-                control[abi.STAGE] = 0.0
-                continue
-            control[abi.HIGH] = 0.0
-            at_stops(KEEP, job, control, new_q, new_v, multipliers, work)
-        control[abi.STAGE] = 0.0
-        error = step_error(job, control, op, tail(nodes, op), new_v, new_a, stages)
-        control[abi.LAST_ERROR] = max(error, control[abi.SHIFTED])
-        control[abi.ERROR] = max(control[abi.ERROR], control[abi.LAST_ERROR])
-        accept(job, control, q, v, history, work)
-        control[abi.TAKEN] += 1.0
-        control[abi.CHUNK] = next_chunk(control)
-        if control[abi.SAMPLE] < control[abi.SAMPLES]:
-            if is_at(times[int(control[abi.SAMPLE])], control[abi.TIME], h):
-                store(job, control, control[abi.TIME], q, v, new_a, multipliers, storage)
+    job = Job(ints)
+    control = Control(floats)
+    work = Work(job.pieces, memory)
+    status = ON
+    while status == ON:
+        if control.phase == PREDICT:
+            if control.stage == 0.0:
+                status = begin_step(job, control, v, history, work)
+            if status == ON:
+                status = begin_stage(op, job, control, q, v, history, work)
+        else:
+            status = end_stage(op, job, control, work)
+            if status == ON and control.stage == 0.0:
+                end_step(op, job, control, q, v, history, storage, work)
+    return status
 
 
 ADVANCE = evaluator(_advance)

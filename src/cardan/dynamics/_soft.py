@@ -10,110 +10,96 @@ With u₀ the solution without soft rows, P the projector onto Ĵ u = 0, and y t
     W = P Ĵ_sᵀ,   G = Ĵ_s W,   (G + C) y = d − Ĵ_s u₀,   u = u₀ + W y.
 
 The equations hold for every y.  Each soft row takes one solution with the factor at hand, so rows may come and go.
-Reads the soft table and what its evaluator has written; writes the parts of SOFT_WORK.
+Reads the soft table and what its evaluator has written; writes SoftWork.
 """
 
 from math import sqrt
 
-from cardan.dynamics import abi
+from cardan.dynamics import tables
 from cardan.dynamics._dual import dot_6
-from cardan.dynamics._equations import X, call_algebra, piece, roots
-from cardan.dynamics.abi import WIDTH
+from cardan.dynamics._equations import call_algebra, roots
+from cardan.dynamics.tables import WIDTH, SoftWork
 from cardan.kernel.jit import inner, plain
-from cardan.kernel.memory import call_evaluator, cut, floats_at, integers_at, tail
-from cardan.solvers import abi as solvers_abi
+from cardan.kernel.memory import call_evaluator, tail
+from cardan.solvers import tables as solvers_tables
 
-JACOBIAN, GAMMA = plain(solvers_abi.JACOBIAN), plain(solvers_abi.GAMMA)
-SOLVE = plain(abi.SOLVE)
+JACOBIAN, GAMMA = plain(solvers_tables.JACOBIAN), plain(solvers_tables.GAMMA)
+SOLVE = plain(tables.SOLVE)
 SINGULAR = 1e-300  # against division by zero
 
-# parts of SOFT_WORK, in units of SOFT_MOST floats, but for the last three
-RESIDUALS, STIFFNESSES, COMPLIANCES, FORCES, ENTRIES, MATRIX = 0, 1, 2, 3, 4, 4 + WIDTH
 
-
-@inner
-def soft_part(job, part, size):
-    """A part of the workspace of soft rows."""
-    return cut(floats_at(job[abi.SOFT_WORK]), part * integers_at(job[abi.SOFT_INTS])[abi.SOFT_MOST], size)
-
-
-@inner
-def soft_matrix(job):
-    """The factor of G + C, SOFT_MOST² floats; then W, six per body and row; then multipliers, per row."""
-    most = integers_at(job[abi.SOFT_INTS])[abi.SOFT_MOST]
-    return tail(floats_at(job[abi.SOFT_WORK]), MATRIX * most)
-
-
-@inner
-def soft_directions(job):
-    """W, row by row."""
-    most = integers_at(job[abi.SOFT_INTS])[abi.SOFT_MOST]
-    return tail(soft_matrix(job), most * most)
-
-
-@inner
-def soft_multipliers(job):
-    """λ of every equation, scaled, for a unit force of each soft row."""
-    most = integers_at(job[abi.SOFT_INTS])[abi.SOFT_MOST]
-    return tail(soft_directions(job), most * WIDTH * job[abi.BODIES])
-
-
-def work_size(most, bodies, equations):
-    """Number of floats of SOFT_WORK; at its end are right-hand sides, and a solution."""
-    return most * (MATRIX + most + WIDTH * bodies + equations + 2) + WIDTH * bodies + equations
+def plan_work(most, bodies, equations):
+    """Offsets of SoftWork."""
+    n6 = WIDTH * bodies
+    return SoftWork.plan(
+        residuals=most,
+        stiffnesses=most,
+        compliances=most,
+        forces=most,
+        entries=WIDTH * most,
+        matrix=most * most,
+        directions=most * n6,
+        multipliers=most * equations,
+        right=most,
+        bias=most,
+        solution=n6 + equations,
+    )
 
 
 @inner
 def evaluate_soft(job, op, q, v, out):
     """JACOBIAN: residuals, stiffnesses and rows, scaled by M^−½.  GAMMA: out ← bias."""
-    table = integers_at(job[abi.SOFT_INTS])
-    rows = tail(floats_at(job[abi.SOFT_WORK]), ENTRIES * table[abi.SOFT_MOST])
-    call_evaluator(job[abi.SOFT], op, table, floats_at(job[abi.SOFT_FLOATS]), q, v, out, rows, rows)
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    soft = job.soft
+    rows = parts.entries
+    call_evaluator(job.soft_evaluator, op, soft.as_ints, job.soft_floats, q, v, out, rows, rows)
     if op == JACOBIAN:
-        scale = tail(roots(job), 2 * WIDTH * job[abi.BODIES])
-        for i in range(table[abi.SOFT_ROWS]):
-            own = tail(scale, WIDTH * table[abi.SOFT_BODIES + i])
+        scale = tail(roots(job), 2 * WIDTH * job.bodies)
+        for i in range(soft.rows):
+            inverse_roots = tail(scale, WIDTH * soft.bodies[i])
             for j in range(WIDTH):
-                rows[WIDTH * i + j] *= own[j]
+                rows[WIDTH * i + j] *= inverse_roots[j]
 
 
 @inner
 def condense(job, control, work):
     """W, and G without compliance, with the factor of the equations at hand."""
-    table = integers_at(job[abi.SOFT_INTS])
-    count = table[abi.SOFT_ROWS]
-    most = table[abi.SOFT_MOST]
-    n6 = WIDTH * job[abi.BODIES]
-    rows = tail(floats_at(job[abi.SOFT_WORK]), ENTRIES * most)
-    directions = soft_directions(job)
-    multipliers = soft_multipliers(job)
-    n = job[abi.EQUATIONS]
-    matrix = soft_matrix(job)
-    x = piece(job, X, work)
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    soft = job.soft
+    count = soft.rows
+    most = soft.most
+    n6 = WIDTH * job.bodies
+    rows = parts.entries
+    directions = parts.directions
+    multipliers = parts.multipliers
+    n = job.equations
+    matrix = parts.matrix
+    x = work.x
     for i in range(count):
         for k in range(n6 + n):
             x[k] = 0.0
-        own = tail(x, WIDTH * table[abi.SOFT_BODIES + i])
+        of_body = tail(x, WIDTH * soft.bodies[i])
         for j in range(WIDTH):
-            own[j] = rows[WIDTH * i + j]
+            of_body[j] = rows[WIDTH * i + j]
         call_algebra(job, SOLVE, control, work)
         for k in range(n6):
             directions[n6 * i + k] = x[k]
         for k in range(n):
             multipliers[n * i + k] = x[n6 + k]
         for j in range(i + 1):
-            other = tail(directions, n6 * i + WIDTH * table[abi.SOFT_BODIES + j])
+            other = tail(directions, n6 * i + WIDTH * soft.bodies[j])
             matrix[most * i + j] = dot_6(tail(rows, WIDTH * j), other)
 
 
 @inner
 def factorise_soft(job):
-    """The factor of G + C in place, its diagonal inverted; C is COMPLIANCES."""
-    table = integers_at(job[abi.SOFT_INTS])
-    most = table[abi.SOFT_MOST]
-    compliance = soft_part(job, COMPLIANCES, most)
-    matrix = soft_matrix(job)
-    for i in range(table[abi.SOFT_ROWS]):
+    """The factor of G + C in place, its diagonal inverted; C are the compliances."""
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    soft = job.soft
+    most = soft.most
+    compliance = parts.compliances
+    matrix = parts.matrix
+    for i in range(soft.rows):
         row = tail(matrix, most * i)
         pivot = row[i] + compliance[i]
         for j in range(i):
@@ -128,17 +114,18 @@ def factorise_soft(job):
 
 @inner
 def soften(job, right, u):
-    """FORCES ← y, u += W y; right: d of each row, overwritten."""
-    table = integers_at(job[abi.SOFT_INTS])
-    count = table[abi.SOFT_ROWS]
-    most = table[abi.SOFT_MOST]
-    n6 = WIDTH * job[abi.BODIES]
-    rows = tail(floats_at(job[abi.SOFT_WORK]), ENTRIES * most)
-    y = soft_part(job, FORCES, most)
-    matrix = soft_matrix(job)
-    directions = soft_directions(job)
+    """forces ← y, u += W y; right: d of each row, overwritten."""
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    soft = job.soft
+    count = soft.rows
+    most = soft.most
+    n6 = WIDTH * job.bodies
+    rows = parts.entries
+    y = parts.forces
+    matrix = parts.matrix
+    directions = parts.directions
     for i in range(count):
-        e = right[i] - dot_6(tail(rows, WIDTH * i), tail(u, WIDTH * table[abi.SOFT_BODIES + i]))
+        e = right[i] - dot_6(tail(rows, WIDTH * i), tail(u, WIDTH * soft.bodies[i]))
         for k in range(i):
             e -= matrix[most * i + k] * y[k]
         y[i] = e * matrix[most * i + i]
@@ -148,6 +135,6 @@ def soften(job, right, u):
         for k in range(i):
             y[k] -= matrix[most * i + k] * e
     for i in range(count):
-        own = tail(directions, n6 * i)
+        direction = tail(directions, n6 * i)
         for k in range(n6):
-            u[k] += y[i] * own[k]
+            u[k] += y[i] * direction[k]

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.constraints.registry import Primitive
-from cardan.dynamics import abi
-from cardan.dynamics.abi import WIDTH
+from cardan.dynamics import tables
+from cardan.dynamics.tables import WIDTH, Block, Column, Fill, Pair, Pattern, Strip
 from cardan.lazy import LazyModule
-from cardan.solvers import abi as solvers_abi
 from cardan.solvers.linear import band_order, minimum_degree
-from cardan.system import layout
+from cardan.solvers.tables import Constraint, Structure
+from cardan.system import tables as layout
 from cardan.system.system import IntArray, System
 
 _dual = LazyModule("cardan.dynamics._dual")
@@ -68,13 +68,12 @@ class Strips(NamedTuple):
     @property
     def table(self) -> IntArray:
         """As kernels read them."""
-        starts = np.cumsum(abi.S_BODIES + self.slots) - abi.S_BODIES - self.slots
-        out: IntArray = np.empty(starts.size * abi.S_BODIES + int(self.slots.sum()), dtype=np.int64)
-        fields = (self.first, self.row, self.rows, self.entry, self.slots)
-        for field, values in zip(range(abi.S_BODIES), fields, strict=True):
-            out[starts + field] = values
+        starts = np.cumsum(Strip.size + self.slots) - Strip.size - self.slots
+        out: IntArray = np.empty(starts.size * Strip.size + int(self.slots.sum()), dtype=np.int64)
+        for name in ("first", "row", "rows", "entry", "slots"):
+            out[starts + Strip.fields[name].first] = getattr(self, name)
         strip, slot = self.places
-        out[starts[strip] + abi.S_BODIES + slot] = self.bodies[strip, slot]
+        out[starts[strip] + Strip.size + slot] = self.bodies[strip, slot]
         return out
 
     @property
@@ -94,7 +93,7 @@ def linear_algebra(system: System, structure: IntArray, with_rates: bool = True)
 def read_strips(system: System, structure: IntArray, with_rates: bool = True) -> Strips:
     """Runs of rows that are equations; guard rows are none.  with_rates: whether rate rows are."""
     slots = system.ints[system.starts[:-1] + layout.SLOTS]
-    records = solvers_abi.HEADER + np.cumsum(solvers_abi.C_BLOCKS + slots) - solvers_abi.C_BLOCKS - slots
+    records = Structure.size + np.cumsum(Constraint.size + slots) - Constraint.size - slots
     kinds = {id(primitive): primitive for primitive in system.primitives}
     number = {key: k for k, key in enumerate(kinds)}
     kind = np.array([number[id(primitive)] for primitive in system.primitives], dtype=np.int64)
@@ -106,12 +105,12 @@ def read_strips(system: System, structure: IntArray, with_rates: bool = True) ->
     first, rows = every[np.repeat((np.cumsum(sizes) - sizes)[kind], counts) + _within(counts)].T
     columns = np.arange(slots.max(initial=0))
     inside = columns < slots[:, None]
-    at = np.where(inside, records[:, None] + solvers_abi.C_BLOCKS + columns, 0)
+    at = np.where(inside, records[:, None] + Constraint.size + columns, 0)
     bodies = np.where(inside, structure[at], -1)
     absolute = np.array([not primitive.indifferent for primitive in kinds.values()], dtype=bool)
     fixed = _on_ground(system) | absolute[kind]
-    entry = structure[records[owner] + solvers_abi.C_ENTRY] + first * WIDTH * slots[owner]
-    row = structure[records[owner] + solvers_abi.C_ROW] + first
+    entry = structure[records[owner] + Constraint.entry.first] + first * WIDTH * slots[owner]
+    row = structure[records[owner] + Constraint.row.first] + first
     return Strips(row, rows, entry, slots[owner], bodies[owner], fixed[owner])
 
 
@@ -143,15 +142,15 @@ def _within(counts: IntArray) -> IntArray:
 
 def _pattern(strips: Strips, bodies: int, table: IntArray, second: IntArray) -> IntArray:
     """Header, strips and two tables."""
-    own = strips.table
-    first = abi.P_HEADER + own.size
-    header: IntArray = np.zeros(abi.P_HEADER, dtype=np.int64)
-    header[abi.P_BODIES] = bodies
-    header[abi.P_EQUATIONS] = strips.rows.sum()
-    header[abi.P_STRIPS] = strips.rows.size
-    header[abi.P_FIRST_TABLE] = first
-    header[abi.P_SECOND_TABLE] = first + table.size
-    return np.concatenate([header, own, table, second])
+    first = Pattern.size + strips.table.size
+    header = Pattern.new(
+        bodies=bodies,
+        equations=strips.rows.sum(),
+        strip_count=strips.rows.size,
+        first_table=first,
+        second_table=first + table.size,
+    )
+    return np.concatenate([header.as_ints, strips.table, table, second])
 
 
 def dense(strips: Strips, bodies: int) -> Algebra:
@@ -170,22 +169,20 @@ def dense(strips: Strips, bodies: int) -> Algebra:
     a, b = a[order], b[order]
     first, stride = strips.first, WIDTH * strips.slots
     entry = strips.entry[strip] + WIDTH * slot
-    pairs: IntArray = np.empty((a.size, _dual.PAIR), dtype=np.int64)
-    fields = {
-        _dual.FIRST_A: first[strip[a]],
-        _dual.FIRST_B: first[strip[b]],
-        _dual.ROWS_A: strips.rows[strip[a]],
-        _dual.ROWS_B: strips.rows[strip[b]],
-        _dual.ENTRY_A: entry[a],
-        _dual.ENTRY_B: entry[b],
-        _dual.STRIDE_A: stride[strip[a]],
-        _dual.STRIDE_B: stride[strip[b]],
-    }
-    for field, values in fields.items():
-        pairs[:, field] = values
+    pairs = _records(
+        Pair,
+        first_a=first[strip[a]],
+        first_b=first[strip[b]],
+        rows_a=strips.rows[strip[a]],
+        rows_b=strips.rows[strip[b]],
+        entry_a=entry[a],
+        entry_b=entry[b],
+        stride_a=stride[strip[a]],
+        stride_b=stride[strip[b]],
+    )
     least = first.copy()
     np.minimum.at(least, strip[a], first[strip[b]])
-    pattern = _pattern(strips, bodies, pairs.ravel(), np.repeat(least, strips.rows))
+    pattern = _pattern(strips, bodies, pairs, np.repeat(least, strips.rows))
     return Algebra(strips.equations, pattern, _dual.ALGEBRA, _dual.matrix_size(pattern))
 
 
@@ -428,48 +425,50 @@ def _tables(strips: Strips, joint: IntArray, graph: Graph, factor: Factor) -> tu
     height = strips.rows[strip]
     within = first[strip] - (np.cumsum(graph.heights) - graph.heights)[joint[strip]]
     last = own > body
-    fills = {
-        _kkt.SOURCE: strips.entry[strip] + WIDTH * slot,
-        _kkt.STRIDE: WIDTH * strips.slots[strip],
-        _kkt.ROWS: height,
-        _kkt.GOAL: place + within * np.where(last, WIDTH, 1),
-        _kkt.ROW_STEP: np.where(last, WIDTH, 1),
-        _kkt.COLUMN_STEP: np.where(last, 1, widths[own]),
-        _kkt.FACTOR_SIGN: np.where(last, 1, -1),
-        _kkt.EQUATION: first[strip],
-    }
     by_column = np.argsort(column, kind="stable")
     ends = np.searchsorted(column[by_column], np.arange(count + 1))
-    heads = {
-        _kkt.ENTRY: columns,
-        _kkt.FILL: ends,
-        _kkt.UPDATE: updates[:-1],
-        _kkt.BREADTH: np.append(widths, 0),
-        _kkt.SIGN: np.append(np.where(order < graph.count, 1, -1), 0),
-        _kkt.POSITION: np.append(positions, 0),
-    }
-    entries = {
-        _kkt.ROW: np.append(rows, count),
-        _kkt.HEIGHT: np.append(widths[rows], 0),
-        _kkt.TARGET: np.append(positions[rows], 0),
-        _kkt.PLACE: np.append(places, sizes.sum()),
+    fills = {
+        "source": strips.entry[strip] + WIDTH * slot,
+        "stride": WIDTH * strips.slots[strip],
+        "rows": height,
+        "goal": place + within * np.where(last, WIDTH, 1),
+        "row_step": np.where(last, WIDTH, 1),
+        "column_step": np.where(last, 1, widths[own]),
+        "sign": np.where(last, 1, -1),
+        "equation": first[strip],
     }
     parts = {
-        _kkt.COLUMNS: _records(heads),
-        _kkt.ENTRIES: _records(entries),
-        _kkt.FILLS: _records({field: values[by_column] for field, values in fills.items()}),
-        _kkt.UPDATES: crossings[:-1],
+        "columns": _records(
+            Column,
+            entry=columns,
+            fill=ends,
+            update=updates[:-1],
+            breadth=np.append(widths, 0),
+            sign=np.append(np.where(order < graph.count, 1, -1), 0),
+            position=np.append(positions, 0),
+        ),
+        "entries": _records(
+            Block,
+            row=np.append(rows, count),
+            height=np.append(widths[rows], 0),
+            target=np.append(positions[rows], 0),
+            place=np.append(places, sizes.sum()),
+        ),
+        "fills": _records(Fill, **{name: values[by_column] for name, values in fills.items()}),
+        "updates": crossings[:-1],
     }
-    header: IntArray = np.zeros(_kkt.HEADER, dtype=np.int64)
-    header[_kkt.COUNT] = count
-    header[_kkt.VALUES] = sizes.sum()
-    at = abi.P_HEADER + strips.table.size + _kkt.HEADER
-    for field, part in parts.items():
-        header[field] = at
+    header = tables.Factor.new(count=count, values=sizes.sum())
+    at = Pattern.size + strips.table.size + tables.Factor.size
+    for name, part in parts.items():
+        setattr(header, name, at)
         at += part.size
-    return header, np.concatenate(list(parts.values()))
+    return header.as_ints, np.concatenate(list(parts.values()))
 
 
-def _records(fields: dict[int, IntArray]) -> IntArray:
+def _records(table: Any, **fields: IntArray) -> IntArray:
     """Columns of a table as records, one after the other."""
-    return np.column_stack([fields[k] for k in range(len(fields))]).ravel()
+    records = np.empty(len(next(iter(fields.values()))), dtype=table.dtype)
+    for name in table.fields:
+        records[name] = fields[name]
+    words: IntArray = records.view(np.int64)
+    return words

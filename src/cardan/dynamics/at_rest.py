@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from cardan.coordinates import rates
-from cardan.dynamics import abi
+from cardan.dynamics import tables
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import STAGE_EXACT, Integration
 from cardan.errors import ModelError
@@ -34,8 +34,9 @@ class AtRest(Integration):
 
     def __init__(self, equations: Equations, q: FloatArray, time: float) -> None:
         later = np.array([time + 1.0])  # no output is reached
-        super().__init__(equations, q, np.zeros(abi.WIDTH * len(equations.system.names)), time, later, end=time + 1.0)
-        self.control[abi.EXACT] = STAGE_EXACT
+        at_rest = np.zeros(tables.WIDTH * len(equations.system.names))
+        super().__init__(equations, q, at_rest, time, later, end=time + 1.0)
+        self.control.exact = STAGE_EXACT
         self.columns: FloatArray = equations.problem.scales[equations.problem.rows :]  # L or 1 of each unknown
 
     def _fill_drivers(self) -> None:
@@ -46,12 +47,12 @@ class AtRest(Integration):
     def place(self, q: FloatArray) -> bool:
         """Move to a pose, projected onto the constraints and the stops that hold; False if it is not possible."""
         self.q[:], self.v[:] = q, 0.0
-        return self._begin() == abi.RUNNING and bool(np.isfinite(self._last_acceleration()).all())
+        return self._begin() == tables.RUNNING and bool(np.isfinite(self._last_acceleration()).all())
 
     def settle(self) -> bool:
         """Let the stops hold that are reached and push, and release those that would pull; False as of place."""
         self.v[:] = 0.0
-        return self.begin() == abi.RUNNING
+        return self.begin() == tables.RUNNING
 
     def hold_passed(self, before: FloatArray) -> tuple[float, int]:
         """Let the stop hold that is passed first on the way from a pose ``before`` to this one.
@@ -65,7 +66,7 @@ class AtRest(Integration):
         old = self._stop_coordinates()[0]
         self.q[:] = here
         first = (1.0, -1, 0.0)
-        for k, (lower, upper, _, side, *_) in enumerate(self.bounds):
+        for k, (lower, upper, _, side, *_) in enumerate(self.bounds.tolist()):
             for bound, sign in ((lower, -1.0), (upper, 1.0)):
                 if side == 0.0 and sign * (values[k] - bound) > 0.0:
                     way = float((bound - old[k]) / (values[k] - old[k])) if values[k] != old[k] else 0.0
@@ -88,12 +89,12 @@ class AtRest(Integration):
     @property
     def is_redundant(self) -> bool:
         """Whether equations are redundant."""
-        return bool(self.control[abi.REDUNDANT])
+        return bool(self.control.redundant)
 
     @property
     def holding(self) -> list[str]:
         """Names of the limits that hold."""
-        return [stop.name for stop, side in zip(self.equations.stops, self.bounds[:, abi.SIDE], strict=True) if side]
+        return [stop.name for stop, side in zip(self.equations.stops, self.bounds["side"], strict=True) if side]
 
     def free_motions(self, with_rate_rows: bool = True) -> FloatArray:
         """N in this pose, orthonormal in radians and lengths over L, shape (6 · bodies, freedoms)."""
@@ -124,7 +125,7 @@ class AtRest(Integration):
     def load(self) -> float:
         """Weights and loads in this pose [J], times L where they are forces: what g is compared with."""
         e, still = self.equations, np.zeros_like(self.v)
-        weights = (e.masses[:, :3] * e.gravity).ravel() * self.columns.reshape(-1, abi.WIDTH)[:, :3].ravel()
+        weights = (e.masses[:, :3] * e.gravity).ravel() * self.columns.reshape(-1, tables.WIDTH)[:, :3].ravel()
         loads = 0.0 if e.forces is None else self.columns * e.forces.total(self.time, self.q, still)
         return float(np.linalg.norm(weights) + np.linalg.norm(loads))
 

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cardan.coordinates import formulations
-from cardan.dynamics import abi
+from cardan.dynamics import tables
 from cardan.dynamics.algebra import Algebra, linear_algebra
 from cardan.dynamics.forces import Forces
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System, ints_at
+
+AnyArray = NDArray[Any]  # of records
 
 
 class Stop(NamedTuple):
@@ -51,12 +54,11 @@ class Equations:
     ) -> None:
         self.system = system
         self.forces = forces
-        self.offsets: list[int] = []
+        self.offsets: IntArray | None = None
         self.problem = formulations.motion_problem(system, "manifold")
         self.equations, self.pattern, self.algebra, self.matrix = linear_algebra(system, self.problem.structure)
-        self.rate_rows: tuple[str, ...] = tuple(
-            dict.fromkeys(r.constraint for r in system.rows if r.primitive.of_rates)
-        )
+        every = system.rows
+        self.rate_rows: tuple[str, ...] = tuple(dict.fromkeys(r.constraint for r in every if r.primitive.of_rates))
         self.poses = self._pose_algebra()
         own = self.problem.scales[: self.problem.rows][self.equations]
         roots = np.sqrt(masses.ravel())
@@ -64,19 +66,20 @@ class Equations:
         self.gravity: FloatArray = np.array(gravity, dtype=np.float64)
         self.coordinates = self.problem.sizes[3]
         self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity, own])
-        rows = {row.constraint: row.start for row in system.rows}
+        rows = {row.constraint: row.start for row in every}
         number = {int(row): k for k, row in enumerate(self.equations)}
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
         self.drivers: IntArray = np.array(places, dtype=np.int64).reshape(-1)
         self.timed: IntArray = np.array([position for position, _, _ in system.timed], dtype=np.int64)
         self.stops = tuple(stops)
-        parameters = {row.constraint: par for row, par in zip(system.rows, ints_at(system, layout.PAR), strict=True)}
+        parameters = {row.constraint: par for row, par in zip(every, ints_at(system, layout.PAR), strict=True)}
         table = [(number[rows[stop.name]], rows[stop.name], parameters[stop.name]) for stop in stops]
-        self.stop_table: IntArray = np.array(table, dtype=np.int64).reshape(-1, abi.STOP)
-        weights = own[self.stop_table[:, abi.STOP_EQUATION]]
-        self.bounds: FloatArray = np.zeros((len(stops), abi.BOUND))
-        for row, stop, weight in zip(self.bounds, stops, weights, strict=True):
-            row[[abi.LOWER, abi.UPPER, abi.WEIGHT]] = stop.lower, stop.upper, weight
+        self.stop_table: AnyArray = np.array(table, dtype=tables.Stop.dtype)
+        weights = own[self.stop_table["equation"]]
+        self.bounds: AnyArray = np.zeros(len(stops), dtype=tables.Bound.dtype)
+        self.bounds["lower"] = [stop.lower for stop in stops]
+        self.bounds["upper"] = [stop.upper for stop in stops]
+        self.bounds["weight"] = weights
 
     def _pose_algebra(self) -> PoseAlgebra | None:
         """The linear algebra of poses, to which rate rows do not belong; None if it is that of all equations."""
@@ -95,7 +98,7 @@ class Equations:
     @property
     def columns(self) -> int:
         """Number of columns of the results: time, q, v, v̇, λ."""
-        return 1 + self.coordinates + 2 * abi.WIDTH * len(self.system.names) + self.equations.size
+        return 1 + self.coordinates + 2 * tables.WIDTH * len(self.system.names) + self.equations.size
 
     def floats_at(self, time: float) -> FloatArray:
         """The evaluator's floats with the values of all drivers at a time."""

@@ -7,21 +7,22 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cardan.coordinates import formulations
-from cardan.dynamics import abi
-from cardan.dynamics.abi import WIDTH
+from cardan.dynamics import tables
 from cardan.dynamics.functions import Called, NotFiniteError, Recorded
 from cardan.dynamics.loads import Load
+from cardan.dynamics.tables import WIDTH
 from cardan.lazy import LazyModule
 from cardan.math import euler
-from cardan.solvers import abi as solvers_abi
-from cardan.system import layout
-from cardan.system.formulas import plain
-from cardan.system.parts import Body, CountedAngle
+from cardan.solvers.tables import Structure
+from cardan.system import tables as layout
+from cardan.system.formulas import Values, plain_at
+from cardan.system.parts import BodyRecord, CountedAngle
 from cardan.system.relations import Bundle
 from cardan.system.state import FloatArray, State
-from cardan.system.system import IntArray, System
+from cardan.system.system import System
 
 _blocks = LazyModule("cardan.solvers._blocks")
 _loads = LazyModule("cardan.dynamics._loads")
@@ -64,14 +65,21 @@ class Forces:
     """Generalised forces of loads: per body the force in world at its centre of mass, and the torque in principal axes.
 
     ``system``: that of the mechanism, whose reference frames are the principal frames.  ``angles``: its counted angles.
-    ``address``, ``ints``, ``floats``: of the kernel (:mod:`.abi`); ``work``: floats of its workspace.
+    ``address``, ``table``, ``floats``: of the kernel (:mod:`.tables`); ``work``: floats of its workspace.
     ``asks``: whether Python must call a function in every evaluation (:meth:`extra`).  Threads may share it.
     """
 
     def __init__(
-        self, system: System, bodies: Sequence[Body], loads: Sequence[Load], angles: Sequence[CountedAngle]
+        self,
+        system: System,
+        bodies: Sequence[BodyRecord],
+        loads: Sequence[Load],
+        angles: Sequence[CountedAngle],
+        values: Values | None = None,
     ) -> None:
+        """values: of the formulas; they have their drawn values where none are given."""
         self.system = system
+        nodes = None if values is None else values.nodes
         self._laws: list[_Law] = []
         self._wrenches: list[_Wrench] = []
         bundles = []
@@ -81,41 +89,52 @@ class Forces:
                 self._laws.append(_Law(name, *law, sum(r.primitive.rows for r in relations), function))
             if wrench is not None:
                 body = system.index[wrench.body.name]
-                point = self._in_principal(body, np.array(plain(wrench.point)) - system.reference_points[body])
+                point = self._in_principal(
+                    body, np.array(plain_at(wrench.point, nodes)) - system.reference_points[body]
+                )
                 vector = np.array(wrench.vector)
                 vector = self._in_principal(body, vector) if wrench.in_body else vector
                 numbers = (*point.tolist(), *vector.tolist())
                 self._wrenches.append(_Wrench(body, wrench.is_torque, wrench.in_body, numbers, function))
-        self._packed = System(bodies, bundles, angles, system.reference_frames)
+        self._packed = System(bodies, bundles, angles, system.reference_frames, formulas=values)
         self._make_tables()
 
     def _make_tables(self) -> None:
-        from cardan.kernel.memory import address_of
-
         functions = [law.function for law in self._laws] + [wrench.function for wrench in self._wrenches]
         self.asks = any(isinstance(function, Called) for function in functions)
         self._to_origins = _to_origins(self.system)
         manifold = formulations.REGISTRY["manifold"]
         structure = formulations.structure(self._packed, manifold)
-        rows, entries, evaluation = structure[[solvers_abi.ROWS, solvers_abi.JACOBIAN_SIZE, solvers_abi.WORK]].tolist()
-        self.work: int = evaluation + 3 * rows + _loads.ARGUMENTS + entries
+        header = Structure(structure)
+        rows, entries, evaluation = int(header.rows), int(header.jacobian_size), int(header.work)
+        offsets = tables.LoadWork.plan(
+            evaluation=evaluation, x=rows, rates=rows, efforts=rows, scratch=_loads.ARGUMENTS, jacobian=entries
+        )
+        self.work = int(offsets[-1])
         self.address: int = _loads.ACT
-        arrays = (self._packed.addressed, _measured_from(self.system.origin, self._packed), structure)
-        self._arrays = arrays  # the table has only their addresses
-        table = [manifold.evaluate(), *map(address_of, arrays), rows, entries]
-        table += [len(self._laws), len(self._wrenches), evaluation]
+        table: list[int] = []
         numbers: list[float] = []
         row = 0
         for law in self._laws:
             address = law.function.address() if isinstance(law.function, Recorded) else 0
-            table += [law.code, row, law.rows, law.sort, len(numbers), address]
+            table += [law.code, row, law.rows, law.sort, len(numbers), address]  # Law
             numbers += law.numbers
             row += law.rows
         for wrench in self._wrenches:
             called = isinstance(wrench.function, Called)
-            table += [wrench.body, wrench.is_torque, wrench.in_body, called, len(numbers)]
+            table += [wrench.body, wrench.is_torque, wrench.in_body, called, len(numbers)]  # Wrench
             numbers += wrench.numbers
-        self.ints: IntArray = np.array(table, dtype=np.int64)
+        self.table = tables.Loads.new(
+            open=len(table),
+            evaluator=manifold.evaluate(),
+            ints=self._packed.addressed,
+            floats=_measured_from(self.system.origin, self._packed),
+            structure=structure,
+            law_count=len(self._laws),
+            wrench_count=len(self._wrenches),
+            pieces=offsets,
+        )
+        self.table.as_ints[tables.Loads.size :] = table
         self.floats: FloatArray = np.array(numbers or [0.0])
 
     def __eq__(self, other: object) -> bool:
@@ -142,22 +161,25 @@ class Forces:
         return vector if axes is None else euler.rotate(euler.conjugate(axes[number]), vector)
 
     def _call(self, op: int, q: FloatArray, v: FloatArray, out: FloatArray, given: FloatArray) -> None:
-        _blocks.call_at(self.address, op, self.ints, self.floats, q, v, out, given, np.empty(self.work))
+        _blocks.call_at(self.address, op, self.table.as_ints, self.floats, q, v, out, given, np.empty(self.work))
 
     def read(self, t: float, q: FloatArray, v: FloatArray) -> dict[str, Reading]:
         """Of each load that has them: coordinate, rate and effort, and its potential energy [J]."""
-        out = np.zeros((len(self._laws), abi.READING))
-        self._call(abi.READ, q, v, out.reshape(-1), _at(t))
+        out = self._readings(t, q, v)
         for row, law in zip(out, self._laws, strict=True):
             if isinstance(law.function, Called):
-                row[abi.R_EFFORT] = law.function.number(t, float(row[abi.R_COORDINATE]), float(row[abi.R_RATE]))
+                row["effort"] = law.function.number(t, float(row["coordinate"]), float(row["rate"]))
         return {law.name: Reading(*row) for law, row in zip(self._laws, out.tolist(), strict=True)}
 
     def potential(self, q: FloatArray) -> float:
         """Potential energy [J] of all springs and bushings."""
-        out = np.zeros((len(self._laws), abi.READING))
-        self._call(abi.READ, q, np.zeros(WIDTH * len(self.system.names)), out.reshape(-1), _at(0.0))
-        return float(out[:, abi.R_ENERGY].sum())
+        return float(self._readings(0.0, q, np.zeros(WIDTH * len(self.system.names)))["energy"].sum())
+
+    def _readings(self, t: float, q: FloatArray, v: FloatArray) -> NDArray[Any]:
+        """A record of each law."""
+        readings = np.zeros(len(self._laws), dtype=tables.Reading.dtype)
+        self._call(tables.READ, q, v, readings.view(np.float64), _at(t))
+        return readings
 
     def efforts(self, name: str, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
         """Efforts of one load that has a coordinate, at many instants; shapes (times,), (times, …)."""
@@ -166,14 +188,14 @@ class Forces:
     @property
     def named(self) -> list[str]:
         """Names of the loads that have one coordinate."""
-        return [law.name for law in self._laws if law.code != abi.MATRIX]
+        return [law.name for law in self._laws if law.code != tables.MATRIX]
 
     def total(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
         """Generalised forces of all loads, WIDTH floats per body."""
         out: FloatArray = np.zeros(WIDTH * len(self.system.names))
         if self.asks:
             self.extra(t, q, v, out)
-        self._call(abi.FORCE, q, v, out, _at(t))
+        self._call(tables.FORCE, q, v, out, _at(t))
         return out
 
     def undefined(self, t: float, q: FloatArray, v: FloatArray) -> list[str]:
@@ -186,14 +208,12 @@ class Forces:
         q, v: of the solvers, flat.  out: WIDTH floats per body.
         """
         given = np.zeros(len(self._laws) + 3 * len(self._wrenches))
-        readings = np.zeros((len(self._laws), abi.READING))
         called = [(k, law.sort, f) for k, law in enumerate(self._laws) if isinstance(f := law.function, Called)]
-        if called:
-            self._call(abi.READ, q, v, readings.reshape(-1), _at(t))
+        readings: NDArray[Any] = self._readings(t, q, v) if called else np.empty(0)
         for k, sort, function in called:
-            x, rate = readings[k, abi.R_COORDINATE], readings[k, abi.R_RATE]
-            given[k] = function.number(t, float(x), float(rate))
-            if given[k] and x == 0.0 and sort == abi.APART:
+            x, rate = float(readings["coordinate"][k]), float(readings["rate"][k])
+            given[k] = function.number(t, x, rate)
+            if given[k] and x == 0.0 and sort == tables.APART:
                 text = "its points coincide, so its force has no direction"
                 raise NotFiniteError(f"{function.what} at t = {t:g} s: {text}")
         vectors = given[len(self._laws) :].reshape(-1, 3)
@@ -204,7 +224,7 @@ class Forces:
                 own = np.array(wrench.function.vector(t, state))
                 vector[:] = self._in_principal(wrench.body, own) if wrench.in_body else own
         out[:] = 0.0
-        self._call(abi.APPLY, q, v, out, given)
+        self._call(tables.APPLY, q, v, out, given)
 
     def state(self, t: float, q: FloatArray, v: FloatArray) -> State:
         """The state that functions are given."""
@@ -226,8 +246,7 @@ class Forces:
 
 def _at(t: float) -> FloatArray:
     """A control vector with that time."""
-    control = np.zeros(abi.CONTROL)
-    control[abi.ASK_TIME] = t
+    control: FloatArray = tables.Control.new(ask_time=t).as_floats
     return control
 
 

@@ -23,10 +23,10 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.coordinates import rates
-from cardan.dynamics import abi
-from cardan.dynamics.abi import WIDTH
+from cardan.dynamics import tables
 from cardan.dynamics.integrate import Integration
 from cardan.dynamics.reactions import applied
+from cardan.dynamics.tables import WIDTH
 from cardan.errors import ModelError
 from cardan.system.state import FloatArray
 
@@ -81,23 +81,23 @@ class GeneralizedAlpha(Integration):
         for _ in range(steps):
             left = until - self.time
             if left <= SAME_TIME * (abs(until) + self.step):
-                return abi.DONE
+                return tables.DONE
             ahead = float(self.times[self.reached]) if self.reached < len(self.times) else until
             end = min(ahead, until)
             h = self.step if end - self.time > self.step * (1.0 + 1e-9) else end - self.time
             status = self._step(h, end if h != self.step else self.time + h)
-            if status != abi.RUNNING:
+            if status != tables.RUNNING:
                 return status
-            c[abi.TAKEN] += 1.0
-            if c[abi.ERROR] > abi.MOST_ERROR:
-                return abi.RUNNING
-        return abi.RUNNING
+            c.taken += 1.0
+            if c.error > tables.MOST_ERROR:
+                return tables.RUNNING
+        return tables.RUNNING
 
     def _short_step(self, h: float, end: float) -> int:
         return self._step(h, self.time + h) if end - self.time > h else self._step(end - self.time, end)
 
     def _step(self, h: float, time: float) -> int:
-        """One step to a time; returns a status of abi."""
+        """One step to a time; returns a status of tables."""
         e, c = self.equations, self.control
         masses = e.masses.ravel()
         v_dot, a, v = self._last_acceleration().copy(), self._pseudo, self.v
@@ -114,8 +114,8 @@ class GeneralizedAlpha(Integration):
             f, jacobian = f[e.equations], jacobian[e.equations]
             force = applied(e, time, q, new_v)
             if not np.isfinite(force).all():
-                c[abi.ASK_TIME] = time
-                return abi.NOT_FINITE
+                c.ask_time = time
+                return tables.NOT_FINITE
             if matrix is None:
                 tangent = np.diag(MASS * masses) + self._tangent(time, q, new_v, force, h)
                 scales = 1.0 / np.maximum(np.sqrt((jacobian**2 / masses).sum(axis=1)), 1e-300)
@@ -128,30 +128,30 @@ class GeneralizedAlpha(Integration):
             multipliers = multipliers + scales * change[masses.size :]
             size = float((BETA * h * h * np.abs(change[: masses.size]) / self._units).max())
             if not np.isfinite(size):
-                return abi.NOT_CLOSED
+                return tables.NOT_CLOSED
             if size <= CONVERGED and k >= FEW:
                 break
         else:
-            return abi.NOT_CLOSED
+            return tables.NOT_CLOSED
         q = problem.retract(self.q, h * v + h * h * ((0.5 - BETA) * a + BETA * new_a))
         if not np.isfinite(q).all():  # a contact has ended
-            return abi.NOT_CLOSED
+            return tables.NOT_CLOSED
         largest = float((h * h * abs(BETA - 1.0 / 6.0) * np.abs(new_a - a) / self._units).max())
-        c[abi.ERROR] = max(c[abi.ERROR], largest)
-        c[abi.LAST_ERROR] = largest
+        c.error = max(c.error, largest)
+        c.last_error = largest
         self.q[:] = q
         new_v = v + h * ((1.0 - GAMMA) * a + GAMMA * new_a)
         self.v[:] = self._projected(problem, self.q, new_v, rate)
         new_v_dot = ((1.0 - ALPHA_M) * new_a + ALPHA_M * a - ALPHA_F * v_dot) / (1.0 - ALPHA_F)
         self._last_acceleration()[:] = new_v_dot
         self._pseudo, self._multipliers = new_a, multipliers
-        c[abi.TIME] = time
+        c.time = time
         k = self.reached
         if k < len(self.times) and abs(float(self.times[k]) - time) <= SAME_TIME * (abs(time) + h):
             outputs = self._accelerations(problem, time, applied(e, time, self.q, self.v))
             self.results[k] = np.concatenate([[time], self.q, self.v, *outputs])
-            c[abi.SAMPLE] += 1.0
-        return abi.RUNNING
+            c.sample += 1.0
+        return tables.RUNNING
 
     def _tangent(self, time: float, q: FloatArray, v: FloatArray, force: FloatArray, h: float) -> FloatArray:
         """γ h C + β h² K, by differences."""

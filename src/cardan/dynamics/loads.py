@@ -23,7 +23,7 @@ from typing import Any, Final, Generic, NamedTuple, ParamSpec
 import numpy as np
 
 from cardan.constraints import primitives
-from cardan.dynamics import abi
+from cardan.dynamics import tables
 from cardan.dynamics.functions import Called, Recorded, recorded_or_called, taking
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, coordinate
@@ -42,7 +42,7 @@ SYMMETRIC: Final = 1e-9  # relative to the largest entry: a smaller difference i
 
 
 class Law(NamedTuple):
-    """Efforts on the coordinates of relations; ``code``, ``sort`` and ``numbers`` as in :mod:`.abi`."""
+    """Efforts on the coordinates of relations; ``code``, ``sort`` and ``numbers`` as in :mod:`.tables`."""
 
     code: int
     sort: int
@@ -229,7 +229,7 @@ def actuator(joint: Any, f: FunctionOfMotion, *, of: str | None = None) -> Actio
     if not callable(f):
         return _linear(joint, constant=check.number(f, "f, if not a function of (t, coordinate, rate),"))
     function = recorded_or_called(f)
-    law = Law(abi.CALLED if isinstance(function, Called) else abi.RECORDED, _sort(joint), ())
+    law = Law(tables.CALLED if isinstance(function, Called) else tables.RECORDED, _sort(joint), ())
     return Action((_relation(joint),), law, function=function)
 
 
@@ -268,12 +268,12 @@ def bushing(frame_a: Any, frame_b: Any, stiffness: InSI, damping: InSI = (0.0,) 
     matrices = [_symmetric(given, what) for given, what in ((stiffness, "stiffness"), (damping, "damping"))]
     if not any(any(matrix) for matrix in matrices):
         raise ModelError("neither stiffness nor damping is above zero; give one of them, or both")
-    return Action((*along, about), Law(abi.MATRIX, abi.PLAIN, (*matrices[0], *matrices[1])))
+    return Action((*along, about), Law(tables.MATRIX, tables.PLAIN, (*matrices[0], *matrices[1])))
 
 
 def _linear(on: Coordinate, **numbers: float) -> Action:
     words = ("constant", "stiffness", "rest", "damping", "coulomb", "speed")
-    law = Law(abi.LINEAR, _sort(on), tuple(numbers.get(word, 1.0 if word == "speed" else 0.0) for word in words))
+    law = Law(tables.LINEAR, _sort(on), tuple(numbers.get(word, 1.0 if word == "speed" else 0.0) for word in words))
     return Action((_relation(on),), law)
 
 
@@ -285,7 +285,7 @@ def _relation(on: Coordinate) -> Relation:
 
 
 def _sort(on: Coordinate) -> int:
-    return {"distance": abi.APART, "inclination": abi.INCLINED}.get(on.kind, abi.PLAIN)
+    return {"distance": tables.APART, "inclination": tables.INCLINED}.get(on.kind, tables.PLAIN)
 
 
 def _wrench(body: Body, is_torque: bool, point: Any, f: Any, axes: str) -> Action:

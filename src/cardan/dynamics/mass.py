@@ -8,21 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.system.check import Triple
-from cardan.system.parts import Body, principal_frame
+from cardan.system.parts import BodyRecord, cross, quaternion_from_columns
 from cardan.system.state import FloatArray
 
 LEAST_SIZE = 0.1  # of the mechanism's extent: radius of a body all of whose joint points are at its centre of mass
 LEAST_MOMENT = 1e-12  # of the largest principal moment: a smaller one counts as zero
-
-
-class Part(NamedTuple):
-    """The mass [kg], centre of mass [m] and inertia [kg m²] of a body, as plain values; see :class:`cardan.Body`."""
-
-    name: str
-    mass: float
-    center: Triple
-    inertia: Any
 
 
 class Masses(NamedTuple):
@@ -35,7 +25,7 @@ class Masses(NamedTuple):
     assumed: tuple[str, ...]
 
 
-def masses(bodies: Sequence[Body | Part], points: Mapping[str, Iterable[Any]], length: float) -> Masses:
+def masses(bodies: Sequence[BodyRecord], points: Mapping[str, Iterable[Any]], length: float) -> Masses:
     """Masses of bodies; points [m]: where each is joined, in its axes, by its name.  length [m]: of the mechanism.
 
     A body whose inertia was never given is taken for a solid ball around its centre of mass that reaches to its
@@ -50,7 +40,7 @@ def masses(bodies: Sequence[Body | Part], points: Mapping[str, Iterable[Any]], l
     return Masses(frames, diagonal, assumed)
 
 
-def _moments(body: Body | Part, points: Iterable[Any], length: float) -> FloatArray:
+def _moments(body: BodyRecord, points: Iterable[Any], length: float) -> FloatArray:
     """Principal moments [kg m²], in the order of the axes of the principal frame."""
     if body.inertia is None:
         away = [float(np.linalg.norm(np.subtract(point, body.center))) for point in points]
@@ -65,3 +55,16 @@ def _moments(body: Body | Part, points: Iterable[Any], length: float) -> FloatAr
             "zero to simulate: give a thin rod a small moment about its axis"
         )
     return moments
+
+
+def principal_frame(body: Any) -> tuple[float, ...]:
+    """Reference frame of a body for dynamics: centre of mass [m], then the quaternion body ← principal axes of inertia.
+
+    The axes are those of the body where no inertia is given, or where it is diagonal already.
+    """
+    inertia = body.inertia
+    if inertia is None or not (inertia[0][1] or inertia[0][2] or inertia[1][2]):
+        return (*body.center, 1.0, 0.0, 0.0, 0.0)
+    _, axes = np.linalg.eigh(inertia)
+    x, y = (tuple(axis.tolist()) for axis in axes.T[:2])
+    return (*body.center, *quaternion_from_columns(x, y, cross(x, y)))

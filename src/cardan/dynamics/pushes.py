@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cardan.coordinates import rates
-from cardan.dynamics import abi
 from cardan.dynamics.equations import Equations
 from cardan.system.state import FloatArray
 
@@ -43,8 +42,8 @@ def find_push(run: Any, q: FloatArray, time: float) -> Push | None:
     from scipy.optimize import nnls
 
     e: Equations = run.equations
-    held = np.flatnonzero(run.bounds[:, abi.SIDE])
-    own = e.stop_table[held, abi.STOP_EQUATION]
+    held = np.flatnonzero(run.bounds["side"])
+    own = e.stop_table["equation"][held]
     is_fixed = run.active > 0.0
     is_fixed[own] = False
     jacobian = e.problem.with_floats(run.floats).jacobian(q)[1][e.equations] * e.problem.scales[e.problem.rows :]
@@ -54,7 +53,7 @@ def find_push(run: Any, q: FloatArray, time: float) -> Push | None:
     lengths[lengths == 0.0] = 1.0
     rows = jacobian / lengths[:, None]
     right = rates.driver_rates(e.system, e.problem, time, q)[0][e.equations] / lengths
-    given, stops = right[is_fixed], rows[own] * run.bounds[held, abi.SIDE][:, None]
+    given, stops = right[is_fixed], rows[own] * run.bounds["side"][held][:, None]
     u, s, v = np.linalg.svd(rows[is_fixed])
     rank = int((s > rates.RANK_RTOL * s.max(initial=0.0)).sum())
     u, s, v, free = u[:, :rank], s[:rank], v[:rank], v[rank:]

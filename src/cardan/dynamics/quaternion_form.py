@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from cardan.coordinates import formulations
-from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
+from cardan.dynamics.tables import WIDTH
 from cardan.math import euler
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 
 FORM = "euler_parameters"

@@ -7,23 +7,23 @@ world.  A component is unique if no λ with Jᵀλ = 0 changes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cardan.coordinates import formulations
-from cardan.dynamics import abi
-from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
+from cardan.dynamics.tables import WIDTH, Control, ForceWork, Pattern, Strip
 from cardan.errors import ModelError
-from cardan.joints import Coordinate, Joint, JointKind, Role
+from cardan.joints import Joint, JointKind, Role
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Linear, Problem
-from cardan.system import check, layout
-from cardan.system.parts import GROUND, Direction, Point
+from cardan.system import check
+from cardan.system import tables as layout
+from cardan.system.parts import GROUND
 from cardan.system.relations import Place
 from cardan.system.state import FloatArray, State, Touch
 from cardan.system.system import IntArray, System
@@ -60,23 +60,17 @@ class Connection(NamedTuple):
     places: tuple[Place, ...]
 
 
-def connection(joint: Joint) -> Connection:
+def connection(joint: Joint, by_end: Sequence[tuple[Place, ...]]) -> Connection:
     """Of a joint or driver: its frames a and b.  Of a coupling: frame b of its first and of its second coordinate.
 
-    Of a rate row on one body: no frame a.
+    Of a rate row on one body: no frame a.  by_end: the frames of each end.
     """
-    places = tuple(place for end in joint.ends for place in _places(end))
-    sides = places if len(joint.ends) == 1 else tuple(_places(end)[-1] for end in joint.ends)
+    places = tuple(place for own in by_end for place in own)
+    sides = places if len(by_end) == 1 else tuple(own[-1] for own in by_end)
     if joint.kind.role is Role.RATE:  # several features of it may be on one body
         sides = tuple({place.body: place for place in reversed(places)}.values())[::-1]
     a, b = sides if len(sides) == 2 else (None, sides[0] if len(sides) == 1 else None)
     return Connection(joint.kind, a, b, places)
-
-
-def _places(end: Any) -> tuple[Place, ...]:
-    if isinstance(end, Coordinate):
-        return Place.of(end.a), Place.of(end.b)
-    return (Place.of(Point(end.body, (0.0, 0.0, 0.0)) if isinstance(end, Direction) else end),)
 
 
 class ConstraintForces:
@@ -99,7 +93,7 @@ class ConstraintForces:
         self.wrenches = self._forces(self.multipliers)
         self.free: FloatArray | None = None
         if redundant and self.multipliers.size:
-            limits = equations.stop_table[:, abi.STOP_EQUATION]
+            limits = equations.stop_table["equation"]
             holds = np.ones_like(self.multipliers)
             holds[:, limits] = self.multipliers[:, limits] != 0.0
             self.multipliers, _ = self._least_norm(self.multipliers, self.wrenches)
@@ -111,10 +105,9 @@ class ConstraintForces:
 
     def _forces(self, multipliers: FloatArray) -> FloatArray:
         out = np.zeros((len(self.q), len(self._bodies), WIDTH))
-        rows, _, entries, _, work = self.equations.problem.sizes
-        arrays = (np.empty(rows), np.empty(entries), np.empty(work))
+        work = _work(self.equations)
         for k in _moments(self.equations, self._job[2], self._times):
-            _reactions.forces(self._job[0], self._pairs, self.q[k], multipliers[k], out[k], *arrays)
+            _reactions.forces(self._job[0], self._pairs, self.q[k], multipliers[k], out[k], *work)
         return out
 
     def _least_norm(self, multipliers: FloatArray, wrenches: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -248,7 +241,7 @@ def inverse(equations: Equations, states: tuple[State, ...]) -> tuple[Constraint
     columns = _scales(equations)[1]
     job = _job(equations)
     holding = np.ones((len(q), equations.equations.size))
-    holding[:, equations.stop_table[:, abi.STOP_EQUATION]] = 0.0  # at a limit a motion ends
+    holding[:, equations.stop_table["equation"]] = 0.0  # at a limit a motion ends
     multipliers, rest = _least_norm(equations, job, times, q, (loads - inertia).reshape(len(q), -1), holding)
     largest = np.abs(columns * np.abs(loads).reshape(len(q), -1)).max(initial=0.0)
     largest = max(float(largest), float(np.abs(columns * inertia.reshape(len(q), -1)).max(initial=0.0)))
@@ -258,7 +251,7 @@ def inverse(equations: Equations, states: tuple[State, ...]) -> tuple[Constraint
             f"at t = {at:g} s the motion needs forces that neither joints nor drivers give: the drivers leave a "
             "freedom; drive it too, or use simulate"
         )
-    redundant = bool(job[1][abi.REDUNDANT] != 0.0)
+    redundant = bool(job[1].redundant != 0.0)
     return ConstraintForces(equations, times, q, multipliers, redundant), v.reshape(len(q), -1)
 
 
@@ -268,16 +261,15 @@ def drift(equations: Equations, times: FloatArray, q: FloatArray) -> FloatArray:
     signals = [*system.signals, *[(position, function) for position, _, function in system.timed]]
     weights = np.zeros(p.rows)
     weights[equations.equations] = _scales(equations)[0]
-    weights[equations.stop_table[:, abi.STOP_ROW]] = 0.0
+    weights[equations.stop_table["row"]] = 0.0
     places: IntArray = np.array([position for position, _ in signals], dtype=np.int64)
     values = [signal.jets(times)[:, 0] for _, signal in signals]
     drive: FloatArray = np.array(values).reshape(len(signals), len(times)).T.copy()
-    found = np.empty(len(times))
-    job, _, owner = _job(equations)
-    arrays = (np.ascontiguousarray(q), np.empty(p.rows), np.empty(p.sizes[4]), found)
-    limits = equations.stop_table, equations.bounds
-    _reactions.drift(job, owner.floats.copy(), places, drive, weights, *limits, *arrays)
-    return found
+    largest = np.empty(len(times))
+    job, _, _owner = _job(equations, writes=True)
+    limits = equations.stop_table.view(np.int64), equations.bounds.view(np.float64)
+    _reactions.drift(job, places, drive, weights, *limits, np.ascontiguousarray(q), largest, *_work(equations))
+    return largest
 
 
 def rate_drift(equations: Equations, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
@@ -285,7 +277,7 @@ def rate_drift(equations: Equations, times: FloatArray, q: FloatArray, v: FloatA
     p = equations.problem
     weights = np.zeros(p.rows)
     weights[equations.equations] = _scales(equations)[0]
-    weights[equations.stop_table[:, abi.STOP_ROW]] = 0.0
+    weights[equations.stop_table["row"]] = 0.0
     demanded = np.zeros((len(times), p.rows))
     system = equations.system
     rows = {row.constraint: row.start for row in system.rows}
@@ -354,13 +346,16 @@ def _scales(equations: Equations) -> tuple[FloatArray, FloatArray]:
     return p.scales[: p.rows][equations.equations], p.scales[p.rows :]
 
 
-def _job(equations: Equations) -> tuple[IntArray, FloatArray, Problem]:
-    """The table of the kernels, a control vector, and what keeps the arrays of the table alive."""
+def _job(equations: Equations, writes: bool = False) -> tuple[IntArray, Control, Problem]:
+    """The table of the kernels, a control vector, and what keeps the arrays of the table alive.
+
+    writes: the kernel writes to the floats of the problem, so that it has its own.
+    """
     p = equations.problem
     linear = Linear(equations.algebra, equations.pattern, equations.matrix, 0.0)
-    floats = p.floats.copy() if equations.system.timed else p.floats
+    floats = p.floats.copy() if equations.system.timed or writes else p.floats
     owner = Problem(p.evaluate, p.ints, floats, p.structure, p.scales, linear)
-    return owner.table(), np.zeros(abi.CONTROL), owner
+    return owner.table(), Control.new(), owner
 
 
 def _moments(equations: Equations, owner: Problem, times: FloatArray) -> Iterator[slice]:
@@ -375,7 +370,7 @@ def _moments(equations: Equations, owner: Problem, times: FloatArray) -> Iterato
 
 def _least_norm(
     equations: Equations,
-    job: tuple[IntArray, FloatArray, Problem],
+    job: tuple[IntArray, Control, Problem],
     times: FloatArray,
     q: FloatArray,
     force: FloatArray,
@@ -386,36 +381,37 @@ def _least_norm(
     holding, shape (times, equations): zero for limits that do not hold.
     """
     rows, columns = _scales(equations)
-    n, n6 = equations.equations.size, force.shape[1]
-    found, rest = holding.copy(), np.zeros(len(q))
-    height, _, entries, _, work = equations.problem.sizes
-    x = np.empty(2 * n6 + 3 * n + equations.matrix)
-    arrays = (np.empty(height), np.empty(entries), x, np.empty(work))
-    stops, scaled = _stop_entries(equations), columns * force
+    multipliers, rest = holding.copy(), np.zeros(len(q))
+    stops, scaled, work = _stop_entries(equations), columns * force, _work(equations)
     for k in _moments(equations, job[2], times):
-        _reactions.least_norm(job[0], job[1], stops, q[k], scaled[k], found[k], rest[k], *arrays)
-    return found * rows, rest
+        _reactions.least_norm(job[0], job[1].as_floats, stops, q[k], scaled[k], multipliers[k], rest[k], *work)
+    return multipliers * rows, rest
 
 
 def _stop_entries(equations: Equations) -> IntArray:
     """Of each limit its equation, and the first entry and the number of entries of its row in J."""
-    limits = set(equations.stop_table[:, abi.STOP_EQUATION].tolist())
-    found = []
-    for strip in _strips(equations) if limits else ():
-        first, slots = strip[abi.S_FIRST], strip[abi.S_SLOTS]
-        if first in limits:  # a strip of one row
-            found.append((first, strip[abi.S_ENTRY], WIDTH * slots))
-    return np.array(found, dtype=np.int64).reshape(-1, 3)
+    limits = set(equations.stop_table["equation"].tolist())
+    strips = _strips(equations) if limits else ()
+    entries = [(s.first, s.entry, WIDTH * s.slots) for s in strips if s.first in limits]  # strips of one row
+    return np.array(entries, dtype=np.int64).reshape(-1, 3)
 
 
-def _strips(equations: Equations) -> Iterator[list[int]]:
+def _strips(equations: Equations) -> Iterator[Strip]:
     """The strips of the pattern."""
-    table = equations.pattern[abi.P_HEADER :].tolist()
-    at = 0
-    for _ in range(int(equations.pattern[abi.P_STRIPS])):
-        end = at + abi.S_BODIES + table[at + abi.S_SLOTS]
-        yield table[at:end]
-        at = end
+    at = Pattern.size
+    for _ in range(int(Pattern(equations.pattern).strip_count)):
+        strip = Strip(equations.pattern[at:])
+        yield strip
+        at += Strip.size + int(strip.slots)
+
+
+def _work(equations: Equations) -> tuple[IntArray, FloatArray]:
+    """Offsets of ForceWork, and its memory."""
+    rows, _, entries, _, evaluation = equations.problem.sizes
+    n, n6 = equations.equations.size, WIDTH * len(equations.system.names)
+    sizes = {"values": rows, "jacobian": entries, "x": n6 + n, "scratch": n6 + 2 * n}
+    offsets = ForceWork.plan(**sizes, matrix=equations.matrix, evaluation=evaluation)
+    return offsets, np.empty(offsets[-1])
 
 
 def _pairs(equations: Equations) -> tuple[IntArray, IntArray, dict[str, dict[int, int]]]:
@@ -427,10 +423,10 @@ def _pairs(equations: Equations) -> tuple[IntArray, IntArray, dict[str, dict[int
     places: list[int] = []
     bodies: list[int] = []
     for strip in _strips(equations):
-        own = slots.setdefault(names[strip[abi.S_ROW]], {})
-        for body in strip[abi.S_BODIES :]:
-            if body not in own:
-                own[body] = len(bodies)
+        pairs = slots.setdefault(names[strip.row], {})
+        for body in strip.bodies[: strip.slots].tolist():
+            if body not in pairs:
+                pairs[body] = len(bodies)
                 bodies.append(body)
-            places.append(own[body])
+            places.append(pairs[body])
     return np.array(places, dtype=np.int64), np.array(bodies, dtype=np.int64), slots

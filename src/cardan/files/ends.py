@@ -19,7 +19,7 @@ from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
 from cardan.system import check
 from cardan.system.formulas import are_floats
-from cardan.system.parts import GROUND, Body, Direction, Frame, Point, _cross, default_reference
+from cardan.system.parts import GROUND, Body, Direction, Frame, Point, cross, default_reference
 
 MOST_POINTS: Final = 100_000  # of a spline
 UNIT: Final = 1e-15  # a squared length this near to one is one up to rounding
@@ -93,15 +93,15 @@ class Ends(Values):
 
     def _option(self, path: Path, value: Any, option: spec.Option, on: Sequence[Coordinate]) -> Any:
         """The value of an option; on: the coordinates that the item connects."""
-        if option.sort in ("flag", "word"):
-            if not isinstance(value, bool if option.sort == "flag" else str):
-                valid = "true or false" if option.sort == "flag" else "a string"
+        unit, variables, splined, sort = option.quantity
+        if sort in ("flag", "word"):
+            if not isinstance(value, bool if sort == "flag" else str):
+                valid = "true or false" if sort == "flag" else "a string"
                 raise ModelError(f"{option.name} is {short(value)}; it must be {valid}")
             return value
-        unit, variables, splined, _ = option.quantity
         if unit == "coordinate":
             unit = "length" if not on else quantity_of(on[0])
-        if option.sort == "number":
+        if sort == "number":
             return self._numbers(path, value, unit, formulas=path[0] == "joints")
         if isinstance(value, str):
             return self._formula(path, value, variables)
@@ -192,11 +192,11 @@ class Ends(Values):
     def _find_body(self, path: Path, name: Any) -> Body:
         if name == GROUND:
             return self.m.ground
-        body = self.m._bodies.get(name) if isinstance(name, str) else None
+        body = self.m._model.bodies.get(name) if isinstance(name, str) else None
         if body is None:
             if isinstance(name, str) and name in self.failed:
                 raise Skip
-            self.problem((*path, "body"), str(check.unknown(name, "body", [GROUND, *self.m._bodies])))
+            self.problem((*path, "body"), str(check.unknown(name, "body", [GROUND, *self.m._model.bodies])))
             raise Skip
         return body
 
@@ -225,16 +225,16 @@ class Ends(Values):
     def _by_name(self, path: Path, name: str, takes: str, sort: str) -> Any:
         """A body, a named frame of a body, a joint, or one coordinate of a joint."""
         of, _, word = name.rpartition(".")
-        joint = self.m._joints.get(name)
+        joint = self.m._model.joints.get(name)
         if "coordinate" in takes:
             if joint is not None:
                 return _only(joint, sort)
-            if of in self.m._joints:
-                return self.m._joints[of].of(word)
+            if of in self.m._model.joints:
+                return self.m._model.joints[of].of(word)
             if name in self.later or of in self.later:
                 raise ModelError(f"joint {name!r} comes later in the file; put it before this one")
         if takes != "coordinate":
-            body = self.m.ground if name == GROUND else self.m._bodies.get(name)
+            body = self.m.ground if name == GROUND else self.m._model.bodies.get(name)
             if body is not None:
                 if takes == "body":
                     return body
@@ -246,10 +246,10 @@ class Ends(Values):
             raise Skip
         valid: list[str] = []
         if "coordinate" in takes:
-            valid += [item.name for item in self.m._joints.values() if item.kind.coordinates]
-            valid += [f"{item.name}.{w}" for item in self.m._joints.values() for w in item.kind.coordinates]
+            valid += [item.name for item in self.m._model.joints.values() if item.kind.coordinates]
+            valid += [f"{item.name}.{w}" for item in self.m._model.joints.values() for w in item.kind.coordinates]
         if takes != "coordinate":
-            valid += [GROUND, *self.m._bodies, *(f"{b}.{f}" for b, frames in self.named.items() for f in frames)]
+            valid += [GROUND, *self.m._model.bodies, *(f"{b}.{f}" for b, frames in self.named.items() for f in frames)]
         what = " or ".join(takes.split("|"))
         self.problem(path, str(check.unknown(name, what, valid)))
         raise Skip
@@ -259,7 +259,7 @@ class Ends(Values):
         for k, letter in enumerate(name):
             if letter == "." and (name[:k], name[k + 1 :]) in self.source.faces:
                 return self.source.faces[name[:k], name[k + 1 :]]
-        body = self.m.ground if name == GROUND else self.m._bodies.get(name)
+        body = self.m.ground if name == GROUND else self.m._model.bodies.get(name)
         found = [one for one in body.attachments if hasattr(one.shape, "geometry")] if body is not None else []
         if len(found) == 1:
             return found[0]
@@ -326,4 +326,4 @@ def exact_frame(body: Body, origin: Any, z: Any, x: Any) -> Frame:
         if unit_x is None or abs(x[0] * z[0] + x[1] * z[1] + x[2] * z[2]) > CROSSED:
             return Frame.build(body, origin, z, x)
     place = body._own(check.place(origin, f"the origin of a frame on body {body.name!r}"))
-    return Frame(body, place, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)
+    return Frame(body, place, unit_x, cross(unit_z, unit_x), unit_z, x is not None)

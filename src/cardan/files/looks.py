@@ -18,7 +18,8 @@ from cardan.files.values import short, shown
 from cardan.quantities import Quantity
 from cardan.shapes import Shape
 from cardan.shapes.region import Arc, Involute, Line
-from cardan.shapes.shape import KINDS, SEGMENTS, builder, fields_of
+from cardan.shapes.registry import KINDS, builder, fields_of, values_of
+from cardan.shapes.shape import SEGMENTS
 from cardan.system import check
 
 MOST_VERTICES: Final = 20_000  # of a mesh in a file
@@ -40,7 +41,7 @@ def written(shape: Shape, unit: Conversion) -> dict[str, Any]:
         raise ModelError(
             f"{check.with_article(type(shape).__name__)} cannot be written to a file; it can contain {', '.join(KEYS)}"
         )
-    fields, values = fields_of(type(shape)), shape._in_file()
+    fields, values = fields_of(type(shape)), values_of(shape)
     _check_size(values)
     return {"kind": kind, **{key: _plain(value, fields[key][0].unit, unit) for key, value in values.items()}}
 
@@ -95,16 +96,16 @@ def read(table: Mapping[str, Any], number: Conversion) -> Shape:
 def _value(table: Mapping[str, Any], key: str, form: Quantity, zero: bool, number: Conversion) -> Any:
     """The value of a key; zero: whether a size may be zero."""
     value, what = table.get(key), f"the {key} of {check.with_article(table['kind'])}"
-    match form.form:
-        case "" | "int" if key not in table:
+    match form.sort:
+        case "number" | "count" if key not in table:
             raise ModelError(f"the key {key!r} of {check.with_article(table['kind'])} is missing")
-        case "":
+        case "number":
             return check.positive(number(value, form.unit), what, zero=zero)
         case "edges":
             return tuple([check.positive(number(one, form.unit), what) for one in _list(table, key, 3)])
-        case "int":
+        case "count":
             return shown(value)
-        case "bool" if not isinstance(value, bool):
+        case "flag" if not isinstance(value, bool):
             whose = f"the key {key} of {check.with_article(table['kind'])}"
             raise ModelError(f"{whose} is {short(value)}; it must be true or false")
         case "outline":

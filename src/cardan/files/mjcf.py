@@ -100,7 +100,7 @@ class _Model:
                 self._equality(element)
         if not self.m.bodies:
             raise ModelError("the model has no bodies")
-        self.m._source = self.source
+        self.m._model.source = self.source
         return self.m
 
     # -- defaults ------------------------------------------------------------------------------------------------------

@@ -150,11 +150,11 @@ class Reader(Ends):
         self.primitives: dict[str, Any] = {}
         self._migrations = migrations
         self._base = base
-        if base is not None and base._source is not None:
-            for (body, name), frame in base._source.frames.items():
+        if base is not None and base._model.source is not None:
+            for (body, name), frame in base._model.source.frames.items():
                 self.named.setdefault(body, {})[name] = frame
                 self.source.frames[body, name] = frame
-            self.source.faces |= base._source.faces
+            self.source.faces |= base._model.source.faces
         self._joints, self._loads = spec.joint_specs(), spec.load_specs()
         self._kinds = (*self._joints, constrain.name)
 
@@ -192,7 +192,7 @@ class Reader(Ends):
             self._try(("loads", key), self._load, key, value)
         for key, value in self._table(("poses",), document.get("poses", {})).items():
             self._try(("poses", key), self._pose, key, value)
-        self.m._source = self.source
+        self.m._model.source = self.source
         return self.m
 
     def _try(self, path: Path, make: Callable[[str, Any], None], key: str, value: Any) -> None:
@@ -275,7 +275,7 @@ class Reader(Ends):
     def _body(self, name: str, value: Any) -> None:
         path: Path = ("bodies", name)
         table = self._table(path, value)
-        known = name == GROUND or name in self.m._bodies  # of a base, in a side file
+        known = name == GROUND or name in self.m._model.bodies  # of a base, in a side file
         self._keys(path, table, ("frames", "shapes") if known else spec.BODY, ())
         body: Any
         if known:
@@ -431,7 +431,7 @@ class Reader(Ends):
         getattr(self.m, kind)(name, **arguments)
         for word in self._joints[kind].functions:
             if isinstance(table.get(word), str):
-                recorded = dict(self.m._joints[name].parameters)[word]
+                recorded = dict(self.m._model.joints[name].parameters)[word]
                 self.source.texts[(*path, word)] = (table[word], recorded)
 
     def _constrain(self, name: str, path: Path, table: Mapping[str, Any]) -> None:
@@ -461,7 +461,7 @@ class Reader(Ends):
         for word in self._loads[kind].functions:
             said = table.get(word)
             if isinstance(said, str | list):
-                recorded = dict(self.m._loads[name].parameters)[word]
+                recorded = dict(self.m._model.loads[name].parameters)[word]
                 if isinstance(said, list):
                     said = [item if isinstance(item, str) else float(item) for item in said]
                 self.source.texts[(*path, word)] = (said, recorded)
@@ -470,9 +470,9 @@ class Reader(Ends):
         path: Path = ("poses", name)
         table = self._table(path, value)
         self._need(path, table, spec.POSE, ("bodies",))
-        names = tuple(self.m._bodies)
+        names = tuple(self.m._model.bodies)
         index = {body: k for k, body in enumerate(names)}
-        q = np.array([(*body.position, *body.orientation) for body in self.m._bodies.values()]).reshape(-1, 7)
+        q = np.array([(*body.position, *body.orientation) for body in self.m._model.bodies.values()]).reshape(-1, 7)
         v = np.zeros((len(names), 6))
         has_rates = False
         for key, given in self._table((*path, "bodies"), table["bodies"]).items():
@@ -508,7 +508,7 @@ class Reader(Ends):
             quantity = "" if keys[key] in parameters else "angle"
             angles[keys[key]] = self._number((*path, "angles", key), given, quantity)
         time = self._number((*path, "time"), table.get("time", 0.0), "")
-        variables = {key: parameter.value for key, parameter in self.m._parameters.items()}
+        variables = {key: parameter.value for key, parameter in self.m._model.parameters.items()}
         for key, given in self._table((*path, "variables"), table.get("variables", {})).items():
             if key not in variables:
                 if key not in self.failed:
@@ -519,9 +519,9 @@ class Reader(Ends):
         if parameters and not self.problems:
             index = Index(index)
             index.contacts = touches(  # not those of m.system, which would compile the kernels of traced shapes
-                {body._serial: body.name for body in self.m._bodies.values()},
-                {angle._serial: angle.key for angle in self.m._counted_angles()},
-                ((joint.name, one.record) for joint in self.m._joints.values() for one in joint.relations),
+                {body._serial: body.name for body in self.m._model.bodies.values()},
+                {angle._serial: angle.key for angle in self.m._model.drawing.counted_angles()},
+                ((joint.name, one.record) for joint in self.m._model.joints.values() for one in joint.relations),
             )
         self.m.poses[name] = State(names, index, q, velocities=rates, angles=angles, time=time, variables=variables)
 
@@ -539,7 +539,7 @@ def contact_keys(m: Mechanism) -> set[str]:
     """Keys of the contact coordinates of states, which are parameters of shapes: they have no unit."""
     features = [
         feature
-        for joint in m._joints.values()
+        for joint in m._model.joints.values()
         for relation in joint.relations
         if relation.primitive.is_contact
         for feature in relation.features
@@ -552,9 +552,9 @@ def angle_keys(m: Mechanism) -> dict[str, str]:
 
     An angle between two frames without a joint has the name of the first driver, limit or coupling that uses it.
     """
-    found = {counted.key: counted.key for joint in m._joints.values() for _, counted in joint.angles}
+    found = {counted.key: counted.key for joint in m._model.joints.values() for _, counted in joint.angles}
     found |= {key: key for key in contact_keys(m)}
-    for joint in m._joints.values():
+    for joint in m._model.joints.values():
         for k, end in enumerate(joint.ends):
             if isinstance(end, Coordinate) and end.counted is not None and end.counted.key not in found.values():
                 found[joint.name if k == 0 else f"{joint.name}.{k}"] = end.counted.key

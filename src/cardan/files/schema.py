@@ -1,6 +1,6 @@
 """The JSON Schema of model files, for completion and checks in editors; made from the kinds' own signatures.
 
-``python -m cardan.files.schema`` prints it; ``docs/cardan.schema.json`` is the published copy.
+``docs/cardan.schema.json`` is the published copy, which ``make generated`` writes.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def _names(takes: str) -> str:
 
 
 def _option(option: spec.Option) -> dict[str, Any]:
-    if option.sort == "flag":
+    if option.quantity.sort == "flag":
         return {"type": "boolean"}
-    if option.sort == "word":
+    if option.quantity.sort == "word":
         return {"type": "string"}
-    if option.sort == "function":
+    if option.quantity.sort == "function":
         text = f"a number, or an expression in {', '.join(option.quantity.variables)}"
         if option.quantity.splined:
             return {"anyOf": [NUMBER, *_splines()], "description": f"{text}; or a spline"}
@@ -83,10 +83,8 @@ def _kind(kind: spec.Spec) -> dict[str, Any]:
     properties: dict[str, Any] = {"kind": {"const": kind.name}}
     properties |= {name: _end(takes) for name, takes, _ in kind.ends}
     properties |= {name: _option(option) for name, option in kind.options.items()}
-    required = ["kind", *(name for name, _, must in kind.ends if must)]
-    required += [option.name for option in kind.options.values() if option.required]
     text = (getattr(Mechanism, kind.name).__doc__ or "").partition("\n")[0]
-    return _table(properties, required, description=text)
+    return _table(properties, ["kind", *kind.required], description=text)
 
 
 def _shape(kind: str) -> dict[str, Any]:
@@ -182,7 +180,3 @@ def schema() -> dict[str, Any]:
 def published() -> str:
     """The text of the published schema."""
     return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    print(published(), end="")

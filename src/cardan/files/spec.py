@@ -55,14 +55,11 @@ POINTS: Final = ("x", "y", "periodic")
 PIECES: Final = ("breaks", "coefficients", "periodic")
 DISPLAY: Final = ("length", "angle")
 
-NONE: Final = Quantity("")  # of flags and words
-
 
 class Option(NamedTuple):
-    """An option of a kind.  ``sort``: "number" (or numbers in lists), "flag", "word" or "function"."""
+    """An option of a kind."""
 
     name: str
-    sort: str
     required: bool
     quantity: Quantity
     default: Any
@@ -91,21 +88,12 @@ class Spec:
     @functools.cached_property
     def functions(self) -> tuple[str, ...]:
         """Names of the options that are functions."""
-        return tuple(option.name for option in self.options.values() if option.sort == "function")
+        return tuple(option.name for option in self.options.values() if option.quantity.sort == "function")
 
 
 def _option(build: Callable[..., Any], parameter: inspect.Parameter) -> Option:
-    quantity, annotation = annotated(build, parameter), str(parameter.annotation)
-    if quantity is not None:
-        sort = "function" if quantity.variables else "number"
-    elif annotation == "bool":
-        sort = "flag"
-    elif annotation.startswith(("str", "Literal")):
-        sort = "word"
-    else:
-        raise TypeError(f"the argument {parameter.name!r} of {build.__name__} needs a quantity, such as Length")
     required = parameter.default is parameter.empty
-    return Option(parameter.name, sort, required, quantity or NONE, None if required else parameter.default)
+    return Option(parameter.name, required, annotated(build, parameter), None if required else parameter.default)
 
 
 def _takes(word: str) -> str:

@@ -93,7 +93,7 @@ class _Robot:
             )
         for joint in self.joints.values():
             self._add_mimic(joint)
-        self.m._source = self.source
+        self.m._model.source = self.source
         return self.m
 
     def _tree(self) -> tuple[dict[str, list[ET.Element]], dict[str, str]]:

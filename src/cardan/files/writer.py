@@ -25,9 +25,9 @@ from cardan.files.units import Units, quantity_of
 from cardan.files.values import Source
 from cardan.geometry.shape import Shape as Geometry
 from cardan.joints import Coordinate, Joint, Role
+from cardan.joints.ownership import formulas_of
 from cardan.lazy import LazyModule
 from cardan.mechanism import Mechanism
-from cardan.mechanism.items import formulas_of
 from cardan.shapes.curved import Curved
 from cardan.system import atomic, check
 from cardan.system import formulas as design
@@ -69,11 +69,11 @@ class _Writer:
 
     def __init__(self, m: Mechanism, units: Mapping[str, str] | None, folder: FilePath | None = None) -> None:
         self.m, self.folder = m, folder
-        self.source: Source = m._source if m._source is not None else Source()
+        self.source: Source = m._model.source if m._model.source is not None else Source()
         self.units = self.source.units if units is None else Units.checked(units)
         self.primitives: dict[str, Primitive] = {}
         self.joints, self.loads = spec.joint_specs(), spec.load_specs()
-        self.constants: list[tuple[str, float]] = [(name, p.value) for name, p in m._parameters.items()]
+        self.constants: list[tuple[str, float]] = [(name, p.value) for name, p in m._model.parameters.items()]
         self.derived: dict[str, str] = {}
         for name, text in self.source.derived.items():
             with contextlib.suppress(ModelError):  # a parameter of it was removed
@@ -82,7 +82,7 @@ class _Writer:
 
     def _check_joints(self) -> None:
         """ModelError for a joint that a file cannot contain."""
-        for name, joint in self.m._joints.items():
+        for name, joint in self.m._model.joints.items():
             what = f"{joint.kind.name} {name!r} cannot be saved"
             if any(relation.is_timed for relation in joint.relations):
                 raise ModelError(
@@ -99,21 +99,21 @@ class _Writer:
         found["units"] = self.units.as_dict()
         found["display"] = {} if m.display == DEFAULT else {"length": m.display.length, "angle": m.display.angle}
         self._name_faces()
-        found["parameters"] = {name: self._parameter(p) for name, p in m._parameters.items()} | self.derived
+        found["parameters"] = {name: self._parameter(p) for name, p in m._model.parameters.items()} | self.derived
         frames = self._frames()
         ground: dict[str, Any] = {"frames": frames[GROUND]} if GROUND in frames else {}
-        if m._ground.attachments:
-            ground["shapes"] = self._shapes(m._ground)
+        if m._model.ground.attachments:
+            ground["shapes"] = self._shapes(m._model.ground)
         found["bodies"] = ({GROUND: ground} if ground else {}) | {
-            name: self._body(body, frames.get(name)) for name, body in m._bodies.items()
+            name: self._body(body, frames.get(name)) for name, body in m._model.bodies.items()
         }
         ranges = self._ranges()
-        joints = {name: self._joint(joint) for name, joint in m._joints.items() if name not in ranges}
+        joints = {name: self._joint(joint) for name, joint in m._model.joints.items() if name not in ranges}
         found["primitives"] = {name: self._primitive(name, made) for name, made in self.primitives.items()}
         found["joints"] = joints
-        rows = {name: row for name, row in m._rate_rows.items() if not row.kind.implied}
+        rows = {name: row for name, row in m._model.rate_rows.items() if not row.kind.implied}
         found["rates"] = {name: self._rate_row(row) for name, row in rows.items()}
-        found["loads"] = {name: self._load(load) for name, load in m._loads.items()}
+        found["loads"] = {name: self._load(load) for name, load in m._model.loads.items()}
         found["poses"] = {name: self._pose(name, state) for name, state in m.poses.items()}
         return {key: value for key, value in found.items() if value != {}}
 
@@ -121,9 +121,9 @@ class _Writer:
         """The named frames of bodies and parameters that still exist."""
         found: dict[str, dict[str, Any]] = {}
         for (body, name), frame in self.source.frames.items():
-            if any([self.m._book.is_removed(formula.index) for formula in formulas_of(frame)]):
+            if any([self.m._model.book.is_removed(formula.index) for formula in formulas_of(frame)]):
                 continue
-            if body == GROUND or self.m._bodies.get(body) is frame.body:
+            if body == GROUND or self.m._model.bodies.get(body) is frame.body:
                 table = self._feature(("bodies", body, "frames", name), frame)
                 table.pop("body")
                 found.setdefault(body, {})[name] = table
@@ -184,7 +184,7 @@ class _Writer:
         self.faces: dict[Attachment, str] = {
             one: name for (_, name), one in self.source.faces.items() if one in one.body.attachments
         }
-        for joint in self.m._joints.values():
+        for joint in self.m._model.joints.values():
             for face in self._faces_of(joint):
                 if face is not None and face not in self.faces:
                     taken = {name for one, name in self.faces.items() if one.body is face.body}
@@ -286,7 +286,7 @@ class _Writer:
         if isinstance(function, Spline):
             return self._spline(path, function, on)
         said, recorded = self.source.texts.get(path, (None, None))
-        if said is not None and option.sort == "function" and self._is_same(recorded, value):
+        if said is not None and option.quantity.sort == "function" and self._is_same(recorded, value):
             return said
         if isinstance(value, Signal):
             value = printing.signal_text(value)
@@ -318,11 +318,11 @@ class _Writer:
     def _ranges(self) -> set[str]:
         """Limits that the couplings by splines make of themselves; a file does not list them."""
         found: set[str] = set()
-        for name, joint in self.m._joints.items():
+        for name, joint in self.m._model.joints.items():
             spline = dict(joint.parameters).get("function")
             if not isinstance(spline, Spline) or spline.is_periodic:
                 continue
-            limit = self.m._joints.get(f"{name}.range")
+            limit = self.m._model.joints.get(f"{name}.range")
             lower, upper = spline.range
             as_made = joint.ends[:1], (("lower", lower), ("upper", upper))
             if limit is None or (limit.ends, limit.parameters) != as_made:
@@ -421,8 +421,8 @@ class _Writer:
             found["variables"] = dict(state.variables)
         bodies: dict[str, Any] = {}
         for k, body in enumerate(state.names):
-            if body not in self.m._bodies:
-                raise check.unknown(body, f"body, of the pose {name!r},", self.m._bodies)
+            if body not in self.m._model.bodies:
+                raise check.unknown(body, f"body, of the pose {name!r},", self.m._model.bodies)
             row = tuple(state.coordinates[k].tolist())
             if not all(map(math.isfinite, row)):
                 raise ModelError(f"the pose {name!r} of body {body!r} is not finite; it cannot be saved")
@@ -444,14 +444,14 @@ class _Writer:
             return end.name
         if isinstance(end, Coordinate):
             if end.joint:
-                alone = len(self.m._joints[end.joint].kind.coordinates) == 1
+                alone = len(self.m._model.joints[end.joint].kind.coordinates) == 1
                 return end.joint if alone else f"{end.joint}.{end.name}"
             of = end.name
             ends = [self.end((*path, key), item, "frame" if key == "a" or of != "distance" else "point")
                     for key, item in (("a", end.a), ("b", end.b))]  # fmt: skip
             return {"a": ends[0], "b": ends[1], "of": of}
         for (body, name), other in self.source.frames.items():
-            if other == end and f"{body}.{name}" not in self.m._bodies and "." not in body:
+            if other == end and f"{body}.{name}" not in self.m._model.bodies and "." not in body:
                 return f"{body}.{name}"
         table = self._feature(path, end)
         plain = takes.partition("|")[0]
@@ -503,7 +503,7 @@ class _Writer:
     def _formula(self, value: design.Formula) -> str:
         """A formula of parameters, as an expression."""
         for name in value.parameters:
-            self._parameter(self.m._parameters[name])  # its name must be a word
+            self._parameter(self.m._model.parameters[name])  # its name must be a word
         book = value.book
         leaves = {node: str(name) for name, node in zip(book.names, book.nodes, strict=True)}
         return printing.text_of(book.plain(), value.index, leaves)

@@ -13,41 +13,15 @@ Reads the factor of the equations and W at q; writes STEP and the array CURVES.
 
 from math import sqrt
 
-from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics._dual import subtract_transposed
-from cardan.dynamics._equations import (
-    EVALUATION,
-    MOVED_Q,
-    MULTIPLIERS,
-    OLD_Q,
-    SCALES,
-    SHIFT,
-    SOLVE,
-    VALUES,
-    X,
-    call_algebra,
-    evaluate,
-    piece,
-    retract,
-    roots,
-)
-from cardan.dynamics._soft import (
-    ENTRIES,
-    FORCES,
-    RESIDUALS,
-    STIFFNESSES,
-    evaluate_soft,
-    soft_directions,
-    soft_multipliers,
-    soft_part,
-)
-from cardan.dynamics.abi import WIDTH
-from cardan.interact import abi
+from cardan.dynamics._equations import SOLVE, call_algebra, evaluate, retract, roots
+from cardan.dynamics._soft import evaluate_soft
+from cardan.dynamics.tables import WIDTH, SoftWork
 from cardan.kernel.jit import inner, plain
-from cardan.kernel.memory import floats_at, integers_at, tail
-from cardan.solvers import abi as solvers_abi
+from cardan.kernel.memory import tail
+from cardan.solvers import tables as solvers_tables
 
-EVALUATE_JACOBIAN = plain(solvers_abi.JACOBIAN)
+EVALUATE_JACOBIAN = plain(solvers_tables.JACOBIAN)
 
 PROBE = 1e-3  # [rad], and of the extent: displacement of a difference of gradients
 PROBES = 12  # power iterations
@@ -63,9 +37,9 @@ HALVINGS = 30  # of the search for the boundary
 @inner
 def largest_component(job, control, x):
     """Of x in the metric of the bodies: in radians, or of the extent."""
-    n6 = WIDTH * job[dynamics_abi.BODIES]
+    n6 = WIDTH * job.bodies
     inverse = tail(roots(job), 2 * n6)
-    length = control[dynamics_abi.LENGTH]
+    length = control.length
     largest = 0.0
     for i in range(n6):
         e = abs(x[i]) * inverse[i] / (length if i % WIDTH < 3 else 1.0)
@@ -77,16 +51,16 @@ def largest_component(job, control, x):
 @inner
 def keep_gradient(job, work):
     """FORCES ← k r, MULTIPLIERS ← λ at the pose of RESIDUALS and W; returns the number of soft rows."""
-    n = job[dynamics_abi.EQUATIONS]
-    soft = integers_at(job[dynamics_abi.SOFT_INTS])
-    most = soft[dynamics_abi.SOFT_MOST]
-    count = soft[dynamics_abi.SOFT_ROWS]
-    residual = soft_part(job, RESIDUALS, most)
-    stiffness = soft_part(job, STIFFNESSES, most)
-    force = soft_part(job, FORCES, most)
-    multipliers = soft_multipliers(job)
-    scales = piece(job, SCALES, work)
-    unscaled = piece(job, MULTIPLIERS, work)
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    n = job.equations
+    soft = job.soft
+    count = soft.rows
+    residual = parts.residuals
+    stiffness = parts.stiffnesses
+    force = parts.forces
+    multipliers = parts.multipliers
+    scales = work.scales
+    unscaled = work.multipliers
     for i in range(count):
         force[i] = stiffness[i] * residual[i]
     for k in range(n):
@@ -98,26 +72,26 @@ def keep_gradient(job, work):
 
 
 @inner
-def curvature_times(table, job, control, q, count, t, work):
+def curvature_times(session, job, control, q, count, t, work):
     """X ← H t; returns |t|², or 0 if t is zero, or if contacts end on both sides.
 
     RESIDUALS and ENTRIES become those of another pose.
     """
-    n6 = WIDTH * job[dynamics_abi.BODIES]
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    n6 = WIDTH * job.bodies
     inverse = tail(roots(job), 2 * n6)
-    soft = integers_at(job[dynamics_abi.SOFT_INTS])
-    most = soft[dynamics_abi.SOFT_MOST]
-    residual = soft_part(job, RESIDUALS, most)
-    stiffness = soft_part(job, STIFFNESSES, most)
-    entries = soft_part(job, ENTRIES, WIDTH * most)
-    force = soft_part(job, FORCES, most)
-    directions = soft_directions(job)
-    x = piece(job, X, work)
-    values = piece(job, VALUES, work)
-    own = piece(job, OLD_Q, work)
-    moved = piece(job, MOVED_Q, work)
-    product = piece(job, SHIFT, work)
-    other = tail(floats_at(table[abi.CURVES]), 2 * n6)  # J of the other pose
+    soft = job.soft
+    residual = parts.residuals
+    stiffness = parts.stiffnesses
+    entries = parts.entries
+    force = parts.forces
+    directions = parts.directions
+    x = work.x
+    values = work.values
+    displacement = work.old_q
+    moved = work.moved_q
+    product = work.shift
+    other = tail(session.curves, 2 * n6)  # J of the other pose
     square = 0.0
     for i in range(n6):
         square += t[i] * t[i]
@@ -127,12 +101,12 @@ def curvature_times(table, job, control, q, count, t, work):
     size = PROBE / largest
     for _ in range(2):
         for i in range(n6):
-            own[i] = size * t[i] * inverse[i]
+            displacement[i] = size * t[i] * inverse[i]
             product[i] = 0.0
-        retract(job, q, own, moved, work)
-        evaluate(job, EVALUATE_JACOBIAN, moved, moved, values, other, piece(job, EVALUATION, work))
-        unscaled = piece(job, MULTIPLIERS, work)
-        subtract_transposed(integers_at(job[dynamics_abi.PATTERN]), other, unscaled, product)
+        retract(job, q, displacement, moved, work)
+        evaluate(job, EVALUATE_JACOBIAN, moved, moved, values, other, work.evaluation)
+        unscaled = work.multipliers
+        subtract_transposed(job.pattern, other, unscaled, product)
         finite = True
         for i in range(n6):
             x[i] = product[i] * inverse[i]
@@ -144,11 +118,11 @@ def curvature_times(table, job, control, q, count, t, work):
     if not finite:
         return 0.0
     evaluate_soft(job, EVALUATE_JACOBIAN, moved, moved, residual)
-    for i in range(soft[dynamics_abi.SOFT_ROWS]):
-        b = tail(x, WIDTH * soft[dynamics_abi.SOFT_BODIES + i])
+    for i in range(soft.rows):
+        b = tail(x, WIDTH * soft.bodies[i])
         for j in range(WIDTH):
             b[j] += stiffness[i] * residual[i] * entries[WIDTH * i + j]
-    for i in range(job[dynamics_abi.EQUATIONS]):
+    for i in range(job.equations):
         x[n6 + i] = 0.0
     call_algebra(job, SOLVE, control, work)
     for i in range(count):
@@ -162,15 +136,15 @@ def curvature_times(table, job, control, q, count, t, work):
 @inner
 def reach_boundary(job, control, u, d, work):
     """u ← u + τ d, τ > 0, where its largest component is TRUST."""
-    n6 = WIDTH * job[dynamics_abi.BODIES]
-    trial = piece(job, SHIFT, work)
+    n6 = WIDTH * job.bodies
+    trial = work.shift
     low = 0.0
-    high = 2.0 * control[abi.TRUST] / largest_component(job, control, d)
+    high = 2.0 * control.trust / largest_component(job, control, d)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         for i in range(n6):
             trial[i] = u[i] + middle * d[i]
-        if largest_component(job, control, trial) < control[abi.TRUST]:
+        if largest_component(job, control, trial) < control.trust:
             low = middle
         else:
             high = middle
@@ -179,19 +153,20 @@ def reach_boundary(job, control, u, d, work):
 
 
 @inner
-def bend_step(table, job, control, q, work):
+def bend_step(session, job, control, q, work):
     """STEP ← the second-order step within TRUST, SLOPE; returns its size, whether TRUST cuts it, and the products.
 
     Without any product it is no step.
     """
-    n6 = WIDTH * job[dynamics_abi.BODIES]
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    n6 = WIDTH * job.bodies
     count = keep_gradient(job, work)
-    x = piece(job, X, work)
-    u = floats_at(table[abi.STEP])
-    d = floats_at(table[abi.CURVES])
+    x = work.x
+    u = session.step
+    d = session.curves
     g = tail(d, n6)  # g + H u
-    force = soft_part(job, FORCES, integers_at(job[dynamics_abi.SOFT_INTS])[dynamics_abi.SOFT_MOST])
-    directions = soft_directions(job)
+    force = parts.forces
+    directions = parts.directions
     square = 0.0
     for k in range(n6):
         e = 0.0
@@ -206,7 +181,7 @@ def bend_step(table, job, control, q, work):
     is_cut = False
     products = 0
     while products < MOST_PRODUCTS and square > SOLVED * SOLVED * first:
-        if curvature_times(table, job, control, q, count, d, work) == 0.0:
+        if curvature_times(session, job, control, q, count, d, work) == 0.0:
             break
         products += 1
         curvature = 0.0
@@ -217,7 +192,7 @@ def bend_step(table, job, control, q, work):
             for i in range(n6):
                 x[i] *= step
                 u[i] += step * d[i]
-        is_cut = not (step > 0.0 and largest_component(job, control, u) <= control[abi.TRUST])
+        is_cut = not (step > 0.0 and largest_component(job, control, u) <= control.trust)
         if is_cut:
             for i in range(n6):
                 u[i] -= step * d[i]
@@ -230,13 +205,13 @@ def bend_step(table, job, control, q, work):
             square += g[i] * g[i]
         for i in range(n6):
             d[i] = square / last * d[i] - g[i]
-    evaluate_soft(job, EVALUATE_JACOBIAN, q, q, soft_part(job, RESIDUALS, 1))
+    evaluate_soft(job, EVALUATE_JACOBIAN, q, q, parts.memory)
     for k in range(n6):
         e = 0.0
         for i in range(count):
             e += force[i] * directions[n6 * i + k]
         slope += 2.0 * e * u[k]
-    control[abi.SLOPE] = slope
+    control.slope = slope
     size = largest_component(job, control, u)
     inverse = tail(roots(job), 2 * n6)
     for i in range(n6):
@@ -245,17 +220,17 @@ def bend_step(table, job, control, q, work):
 
 
 @inner
-def find_descent(table, job, control, q, work):
+def find_descent(session, job, control, q, work):
     """STEP ← a free motion along which a cost with zero gradient at q has a maximum, of size NUDGE; whether there is.
 
     The factor at hand is that of q, W is of q, and RESIDUALS too.
     """
-    n6 = WIDTH * job[dynamics_abi.BODIES]
-    n = job[dynamics_abi.EQUATIONS]
+    n6 = WIDTH * job.bodies
+    n = job.equations
     inverse = tail(roots(job), 2 * n6)
-    x = piece(job, X, work)
-    t = floats_at(table[abi.STEP])
-    noise = floats_at(table[abi.NOISE])
+    x = work.x
+    t = session.step
+    noise = session.noise
     count = keep_gradient(job, work)
     for i in range(n6 + n):
         x[i] = noise[i] if i < n6 else 0.0
@@ -271,7 +246,7 @@ def find_descent(table, job, control, q, work):
     shift = 0.0
     curvature = 0.0
     for trial in range(PROBES):
-        square = curvature_times(table, job, control, q, count, t, work)
+        square = curvature_times(session, job, control, q, count, t, work)
         if square == 0.0:
             return False
         along = 0.0

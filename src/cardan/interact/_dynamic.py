@@ -12,32 +12,18 @@ no stiffness is unstable).  With stiffness k, damping d, the acceleration a of t
 If the point moves by Δp, the spring loses ½ k |Δp|² more than this force does work: a hand at rest adds no energy.
 """
 
-from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics._dual import dot_6
 from cardan.dynamics._equations import roots
-from cardan.dynamics._soft import (
-    COMPLIANCES,
-    ENTRIES,
-    FORCES,
-    RESIDUALS,
-    STIFFNESSES,
-    condense,
-    evaluate_soft,
-    factorise_soft,
-    soft_matrix,
-    soft_multipliers,
-    soft_part,
-    soften,
-)
-from cardan.dynamics.abi import WIDTH
-from cardan.interact import abi
+from cardan.dynamics._soft import condense, evaluate_soft, factorise_soft, soften
+from cardan.dynamics.tables import ACCELERATION, IMPLICIT, VELOCITY, WIDTH, Job, SoftWork, Work
 from cardan.interact._hands import back_rotated, rotated, turn_error, update_hand
+from cardan.interact.tables import FREE, HOLDS, MOST_HANDS, PUSH, SPRINGS, Control, Hand
 from cardan.kernel.jit import evaluator, inner, jit, plain
-from cardan.kernel.memory import cut, floats_at, integers_at, pointer, tail
-from cardan.solvers import abi as solvers_abi
-from cardan.system.layout import POSE
+from cardan.kernel.memory import pointer, tail
+from cardan.solvers import tables as solvers_tables
+from cardan.system.tables import POSE
 
-JACOBIAN, GAMMA = plain(solvers_abi.JACOBIAN), plain(solvers_abi.GAMMA)
+JACOBIAN, GAMMA = plain(solvers_tables.JACOBIAN), plain(solvers_tables.GAMMA)
 RIGID = 1e-8  # compliance of a hand that holds, relative to that of the mechanism
 HELD = 1e-10  # the same, relative to that of the body alone
 
@@ -45,43 +31,42 @@ HELD = 1e-10  # the same, relative to that of the body alone
 @inner
 def fill_right(op, job, bias, right):
     """What the velocity or the acceleration of every row is to be."""
-    if op == dynamics_abi.ACCELERATION:
-        for i in range(integers_at(job[dynamics_abi.SOFT_INTS])[dynamics_abi.SOFT_ROWS]):
+    if op == ACCELERATION:
+        for i in range(job.soft.rows):
             right[i] = bias[i]
         return
-    hands = floats_at(job[dynamics_abi.SOFT_FLOATS])
-    for h in range(abi.MOST_HANDS):
-        hand = tail(hands, abi.HAND * h)
-        if hand[abi.KIND] != abi.FREE and hand[abi.ROLE] == abi.HOLDS:
-            for i in range(int(hand[abi.ROWS])):
-                right[int(hand[abi.ROW]) + i] = hand[abi.SPEED + i]
+    hands = job.soft_floats
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        if hand.kind != FREE and hand.role == HOLDS:
+            for i in range(int(hand.rows)):
+                right[int(hand.row) + i] = hand.speed[i]
 
 
 @inner
 def keep_forces(role, adds, job, q):
     """PULL ←, or IMPULSE += what the rows of each hand of that role did, in world axes."""
-    table = integers_at(job[dynamics_abi.SOFT_INTS])
-    hands = floats_at(job[dynamics_abi.SOFT_FLOATS])
-    most = table[dynamics_abi.SOFT_MOST]
-    y = soft_part(job, FORCES, most)
-    entries = soft_part(job, ENTRIES, WIDTH * most)
-    root = tail(roots(job), WIDTH * job[dynamics_abi.BODIES])
-    for h in range(abi.MOST_HANDS):
-        hand = tail(hands, abi.HAND * h)
-        if hand[abi.KIND] == abi.FREE or hand[abi.ROLE] != role:
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    hands = job.soft_floats
+    y = parts.forces
+    entries = parts.entries
+    root = tail(roots(job), WIDTH * job.bodies)
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        if hand.kind == FREE or hand.role != role:
             continue
-        body = int(hand[abi.BODY])
-        out = tail(hand, abi.IMPULSE if adds else abi.PULL)
+        body = int(hand.body)
+        out = hand.impulse if adds else hand.pull
         if not adds:
             for i in range(6):
                 out[i] = 0.0
-        for i in range(min(3, int(hand[abi.ROWS]))):
-            row = int(hand[abi.ROW]) + i
+        for i in range(min(3, int(hand.rows))):
+            row = int(hand.row) + i
             for j in range(3):
                 out[j] += y[row] * entries[WIDTH * row + j] * root[WIDTH * body + j]
-        if hand[abi.ROWS] == 6.0:
-            own = tail(y, int(hand[abi.ROW]) + 3)
-            a, b, c = rotated(tail(q, POSE * body + 3), own[0], own[1], own[2])
+        if hand.rows == 6.0:
+            e_B = tail(y, int(hand.row) + 3)
+            a, b, c = rotated(tail(q, POSE * body + 3), e_B[0], e_B[1], e_B[2])
             out[3] += a
             out[4] += b
             out[5] += c
@@ -90,17 +75,17 @@ def keep_forces(role, adds, job, q):
 @inner
 def spring_terms(job, control, v, a, bias, right):
     """Compliances and right-hand sides of hands that are springs; a: v̇₀; bias: γ."""
-    table = integers_at(job[dynamics_abi.SOFT_INTS])
-    most = table[dynamics_abi.SOFT_MOST]
-    n6 = WIDTH * job[dynamics_abi.BODIES]
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    soft = job.soft
+    n6 = WIDTH * job.bodies
     mass = roots(job)
-    entries = soft_part(job, ENTRIES, WIDTH * most)
-    residual = soft_part(job, RESIDUALS, most)
-    stiffness = soft_part(job, STIFFNESSES, most)
-    compliance = soft_part(job, COMPLIANCES, most)  # first the dampings
-    h = control[dynamics_abi.STEP]
-    for i in range(table[dynamics_abi.SOFT_ROWS]):
-        first = WIDTH * table[dynamics_abi.SOFT_BODIES + i]
+    entries = parts.entries
+    residual = parts.residuals
+    stiffness = parts.stiffnesses
+    compliance = parts.compliances  # first the dampings
+    h = control.step
+    for i in range(soft.rows):
+        first = WIDTH * soft.bodies[i]
         rate = 0.0
         change = -bias[i]
         for j in range(WIDTH):
@@ -117,99 +102,103 @@ def spring_terms(job, control, v, a, bias, right):
 @inner
 def drop_pulling(job):
     """Let pushes that would pull not act in this cycle; returns whether there was one."""
-    hands = floats_at(job[dynamics_abi.SOFT_FLOATS])
-    y = soft_part(job, FORCES, integers_at(job[dynamics_abi.SOFT_INTS])[dynamics_abi.SOFT_MOST])
-    found = False
-    for h in range(abi.MOST_HANDS):
-        hand = tail(hands, abi.HAND * h)
-        if hand[abi.KIND] == abi.PUSH and hand[abi.ROWS] > 0.0 and y[int(hand[abi.ROW])] < 0.0:
-            hand[abi.OFF] = 1.0
-            found = True
-    return found
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    hands = job.soft_floats
+    y = parts.forces
+    pulls = False
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        if hand.kind == PUSH and hand.rows > 0.0 and y[int(hand.row)] < 0.0:
+            hand.off = 1.0
+            pulls = True
+    return pulls
 
 
 @inner
 def refresh_springs(job, q):
-    """The array at SOFT_EXTRA ← generalised forces of the springs at q: PULL is constant in world axes.
+    """Soft.extra ← generalised forces of the springs at q: PULL is constant in world axes.
 
     A push acts where its target is, all others at the grasped point.
     """
-    table = integers_at(job[dynamics_abi.SOFT_INTS])
-    hands = floats_at(job[dynamics_abi.SOFT_FLOATS])
-    out = floats_at(table[dynamics_abi.SOFT_EXTRA])
-    for i in range(WIDTH * job[dynamics_abi.BODIES]):
+    soft = job.soft
+    hands = job.soft_floats
+    out = soft.extra
+    for i in range(WIDTH * job.bodies):
         out[i] = 0.0
-    for h in range(abi.MOST_HANDS):
-        hand = tail(hands, abi.HAND * h)
-        if hand[abi.KIND] == abi.FREE or hand[abi.ROLE] != abi.SPRINGS:
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        if hand.kind == FREE or hand.role != SPRINGS:
             continue
-        pose = tail(q, POSE * int(hand[abi.BODY]))
+        pose = tail(q, POSE * int(hand.body))
         p = tail(pose, 3)
-        own = tail(out, WIDTH * int(hand[abi.BODY]))
-        f = tail(hand, abi.PULL)
+        force = tail(out, WIDTH * int(hand.body))
+        f = hand.pull
         x, y, z = back_rotated(p, f[0], f[1], f[2])
-        s0 = hand[abi.LOCAL]
-        s1 = hand[abi.LOCAL + 1]
-        s2 = hand[abi.LOCAL + 2]
-        if hand[abi.KIND] == abi.PUSH:
-            t = tail(hand, abi.TARGET)
+        s0 = hand.local[0]
+        s1 = hand.local[1]
+        s2 = hand.local[2]
+        if hand.kind == PUSH:
+            t = hand.target
             s0, s1, s2 = back_rotated(p, t[0] - pose[0], t[1] - pose[1], t[2] - pose[2])
         a, b, c = back_rotated(p, f[3], f[4], f[5])
         for i in range(3):
-            own[i] += f[i]
-        own[3] += s1 * z - s2 * y + a
-        own[4] += s2 * x - s0 * z + b
-        own[5] += s0 * y - s1 * x + c
+            force[i] += f[i]
+        force[3] += s1 * z - s2 * y + a
+        force[4] += s2 * x - s0 * z + b
+        force[5] += s0 * y - s1 * x + c
 
 
 @inner
 def rigid_compliances(job):
     """Of hands that hold."""
-    table = integers_at(job[dynamics_abi.SOFT_INTS])
-    most = table[dynamics_abi.SOFT_MOST]
-    entries = soft_part(job, ENTRIES, WIDTH * most)
-    compliance = soft_part(job, COMPLIANCES, most)
-    matrix = soft_matrix(job)
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    soft = job.soft
+    most = soft.most
+    entries = parts.entries
+    compliance = parts.compliances
+    matrix = parts.matrix
     largest = 0.0
-    for i in range(table[dynamics_abi.SOFT_ROWS]):
+    for i in range(soft.rows):
         row = tail(entries, WIDTH * i)
         size = dot_6(row, row)
         largest = max(largest, matrix[most * i + i] / size)
-    for i in range(table[dynamics_abi.SOFT_ROWS]):
+    for i in range(soft.rows):
         row = tail(entries, WIDTH * i)
         compliance[i] = (RIGID * largest + HELD) * dot_6(row, row)
 
 
-def _solve(op, job, control, q, v, x, a, work):
+def _solve(op, ints, floats, q, v, x, a, memory):
     """VELOCITY, ACCELERATION: x = (u, λ) of the equations ← the same with the hands that hold.
 
     VELOCITY also computes the generalised forces of springs at q, as each stage of a step needs them.
     IMPLICIT: PULL ← forces of springs over a cycle that begins with q, v, and the acceleration a without them, which
     becomes that with them.
     """
-    table = integers_at(job[dynamics_abi.SOFT_INTS])
-    most = table[dynamics_abi.SOFT_MOST]
-    n6 = WIDTH * job[dynamics_abi.BODIES]
-    n = job[dynamics_abi.EQUATIONS]
-    implicit = op == dynamics_abi.IMPLICIT
-    table[dynamics_abi.SOFT_WHICH] = abi.SPRINGS if implicit else abi.HOLDS
-    whole = tail(floats_at(job[dynamics_abi.SOFT_WORK]), most * (4 + WIDTH + most + n6 + n))
-    right = cut(whole, 0, most)
-    bias = cut(whole, most, most)
-    kept = cut(whole, 2 * most, n6 + n)
+    job = Job(ints)
+    control = Control(floats)
+    work = Work(job.pieces, memory)
+    soft = job.soft
+    parts = SoftWork(soft.pieces, job.soft_memory)
+    n6 = WIDTH * job.bodies
+    n = job.equations
+    implicit = op == IMPLICIT
+    soft.which = SPRINGS if implicit else HOLDS
+    right = parts.right
+    bias = parts.bias
+    kept = parts.solution
     count = 0
     while True:
-        is_new = implicit or table[dynamics_abi.SOFT_READY] == 0
+        is_new = implicit or soft.ready == 0
         if is_new:
-            evaluate_soft(job, JACOBIAN, q, v, soft_part(job, RESIDUALS, 1))
-        count = table[dynamics_abi.SOFT_ROWS]
+            evaluate_soft(job, JACOBIAN, q, v, parts.memory)
+        count = soft.rows
         if count == 0:
             break
         for i in range(n6 + n):
             kept[i] = 0.0 if implicit else x[i]
         if is_new:
             condense(job, control, work)
-        if op != dynamics_abi.VELOCITY:
+        if op != VELOCITY:
             evaluate_soft(job, GAMMA, q, v, bias)
         if implicit:
             spring_terms(job, control, v, a, bias, right)
@@ -223,22 +212,22 @@ def _solve(op, job, control, q, v, x, a, work):
         if not (implicit and drop_pulling(job)):
             break
     # the acceleration at the pose of a velocity has the same rows; a new factor, or another role, makes them stale
-    table[dynamics_abi.SOFT_READY] = 1 if op == dynamics_abi.VELOCITY else 0
+    soft.ready = 1 if op == VELOCITY else 0
     if implicit:
         mass = roots(job)
         for i in range(n6):
             a[i] += kept[i] * mass[2 * n6 + i] if count > 0 else 0.0
     elif count > 0:
-        y = soft_part(job, FORCES, most)
-        multipliers = soft_multipliers(job)
+        y = parts.forces
+        multipliers = parts.multipliers
         for i in range(count):
             for k in range(n):
                 kept[n6 + k] += y[i] * multipliers[n * i + k]
         for i in range(n6 + n):
             x[i] = kept[i]
-    if op != dynamics_abi.VELOCITY or table[dynamics_abi.SOFT_BEGINS] != 0:
-        keep_forces(float(table[dynamics_abi.SOFT_WHICH]), op == dynamics_abi.VELOCITY, job, q)
-    if op != dynamics_abi.ACCELERATION:
+    if op != VELOCITY or soft.begins != 0:
+        keep_forces(float(soft.which), op == VELOCITY, job, q)
+    if op != ACCELERATION:
         refresh_springs(job, q)
     return count
 
@@ -249,41 +238,42 @@ SOLVE = evaluator(_solve)
 @jit
 def begin_hands(hands, q, h):
     """SPEED ← that with which each hand reaches its target in a cycle of h [s]; IMPULSE ← 0."""
-    for k in range(abi.MOST_HANDS):
-        hand = tail(pointer(hands), abi.HAND * k)
-        if hand[abi.KIND] != abi.FREE:
-            body = int(hand[abi.BODY])
+    for k in range(MOST_HANDS):
+        hand = Hand(pointer(hands), k)
+        if hand.kind != FREE:
+            body = int(hand.body)
             update_hand(hand, q)
-            a, b, c = turn_error(tail(q, POSE * body + 3), tail(hand, abi.FRAME), tail(hand, abi.TARGET + 3))
+            a, b, c = turn_error(tail(q, POSE * body + 3), hand.frame, tail(hand.target, 3))
             for i in range(3):
-                hand[abi.SPEED + i] = (hand[abi.TARGET + i] - hand[abi.NOW + i]) / h
-            hand[abi.SPEED + 3] = -a / h
-            hand[abi.SPEED + 4] = -b / h
-            hand[abi.SPEED + 5] = -c / h
-            hand[abi.OFF] = 0.0
+                hand.speed[i] = (hand.target[i] - hand.now[i]) / h
+            hand.speed[3] = -a / h
+            hand.speed[4] = -b / h
+            hand.speed[5] = -c / h
+            hand.off = 0.0
             for i in range(6):
-                hand[abi.IMPULSE + i] = 0.0
-                hand[abi.PULL + i] = 0.0
+                hand.impulse[i] = 0.0
+                hand.pull[i] = 0.0
 
 
 @jit
 def end_hands(hands, q, h):
     """NOW, FORCE, TORQUE ← where each hand is after a cycle of h [s], and what it felt."""
-    for k in range(abi.MOST_HANDS):
-        hand = tail(pointer(hands), abi.HAND * k)
-        if hand[abi.KIND] != abi.FREE:
+    for k in range(MOST_HANDS):
+        hand = Hand(pointer(hands), k)
+        if hand.kind != FREE:
             update_hand(hand, q)
-            for i in range(6):
-                hand[abi.FORCE + i] = -hand[abi.PULL + i] - hand[abi.IMPULSE + i] / h
+            for i in range(3):
+                hand.force[i] = -hand.pull[i] - hand.impulse[i] / h
+                hand.torque[i] = -hand.pull[3 + i] - hand.impulse[3 + i] / h
 
 
 @jit
 def turns_far(hands, v, most):
     """Whether a hand that is a spring acts, and a component of an angular velocity is above most [rad/s], or NaN."""
     pulled = False
-    for k in range(abi.MOST_HANDS):
-        hand = tail(pointer(hands), abi.HAND * k)
-        if hand[abi.KIND] != abi.FREE and hand[abi.ROLE] == abi.SPRINGS:
+    for k in range(MOST_HANDS):
+        hand = Hand(pointer(hands), k)
+        if hand.kind != FREE and hand.role == SPRINGS:
             pulled = True
     if not pulled:
         return False

@@ -10,13 +10,12 @@ The force of the mechanism on a hand is k r at p, its torque κ A e.
 
 from math import atan2, sqrt
 
-from cardan.dynamics import abi as dynamics_abi
-from cardan.dynamics.abi import WIDTH
-from cardan.interact import abi
+from cardan.dynamics.tables import WIDTH, Soft
+from cardan.interact.tables import EVERY, FREE, MOST_HANDS, POSE, PUSH, Hand
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import tail
-from cardan.solvers.abi import GAMMA
-from cardan.system.layout import POSE
+from cardan.solvers.tables import GAMMA
+from cardan.system import tables as layout
 
 ROUNDING = 1e-15  # of a coordinate
 PLANE = 1e-10  # of the extent: a push that is nearer to the plane of its target is on it
@@ -65,25 +64,25 @@ def turn_error(p, frame, target):
 @inner
 def update_hand(hand, q):
     """NOW ← position and orientation of the hand; returns its position."""
-    pose = tail(q, POSE * int(hand[abi.BODY]))
+    pose = tail(q, layout.POSE * int(hand.body))
     p = tail(pose, 3)
-    f = tail(hand, abi.FRAME)
-    x, y, z = rotated(p, hand[abi.LOCAL], hand[abi.LOCAL + 1], hand[abi.LOCAL + 2])
-    hand[abi.NOW] = x + pose[0]
-    hand[abi.NOW + 1] = y + pose[1]
-    hand[abi.NOW + 2] = z + pose[2]
-    hand[abi.NOW + 3] = p[0] * f[0] - p[1] * f[1] - p[2] * f[2] - p[3] * f[3]
-    hand[abi.NOW + 4] = p[0] * f[1] + p[1] * f[0] + p[2] * f[3] - p[3] * f[2]
-    hand[abi.NOW + 5] = p[0] * f[2] - p[1] * f[3] + p[2] * f[0] + p[3] * f[1]
-    hand[abi.NOW + 6] = p[0] * f[3] + p[1] * f[2] - p[2] * f[1] + p[3] * f[0]
+    f = hand.frame
+    x, y, z = rotated(p, hand.local[0], hand.local[1], hand.local[2])
+    hand.now[0] = x + pose[0]
+    hand.now[1] = y + pose[1]
+    hand.now[2] = z + pose[2]
+    hand.now[3] = p[0] * f[0] - p[1] * f[1] - p[2] * f[2] - p[3] * f[3]
+    hand.now[4] = p[0] * f[1] + p[1] * f[0] + p[2] * f[3] - p[3] * f[2]
+    hand.now[5] = p[0] * f[2] - p[1] * f[3] + p[2] * f[0] + p[3] * f[1]
+    hand.now[6] = p[0] * f[3] + p[1] * f[2] - p[2] * f[1] + p[3] * f[0]
 
 
 @inner
 def fill_point(p, hand, entries):
     """The three rows [I, −A s̃]."""
-    s0 = hand[abi.LOCAL]
-    s1 = hand[abi.LOCAL + 1]
-    s2 = hand[abi.LOCAL + 2]
+    s0 = hand.local[0]
+    s1 = hand.local[1]
+    s2 = hand.local[2]
     for i in range(3):
         row = tail(entries, WIDTH * i)
         for j in range(3):
@@ -98,17 +97,17 @@ def fill_point(p, hand, entries):
 @inner
 def fill_push(p, hand, entries):
     """The row of a push; returns n·(p − x)."""
-    n0 = hand[abi.NORMAL]
-    n1 = hand[abi.NORMAL + 1]
-    n2 = hand[abi.NORMAL + 2]
-    d0 = hand[abi.TARGET] - hand[abi.NOW]
-    d1 = hand[abi.TARGET + 1] - hand[abi.NOW + 1]
-    d2 = hand[abi.TARGET + 2] - hand[abi.NOW + 2]
+    n0 = hand.normal[0]
+    n1 = hand.normal[1]
+    n2 = hand.normal[2]
+    d0 = hand.target[0] - hand.now[0]
+    d1 = hand.target[1] - hand.now[1]
+    d2 = hand.target[2] - hand.now[2]
     e0, e1, e2 = back_rotated(p, d0, d1, d2)
     entries[0], entries[1], entries[2] = rotated(p, n0, n1, n2)
-    c0 = hand[abi.LOCAL] + e0
-    c1 = hand[abi.LOCAL + 1] + e1
-    c2 = hand[abi.LOCAL + 2] + e2
+    c0 = hand.local[0] + e0
+    c1 = hand.local[1] + e1
+    c2 = hand.local[2] + e2
     entries[3] = c1 * n2 - c2 * n1
     entries[4] = c2 * n0 - c0 * n2
     entries[5] = c0 * n1 - c1 * n0
@@ -118,9 +117,9 @@ def fill_push(p, hand, entries):
 @inner
 def fill_bias(p, w, hand, out):
     """out ← −A (ω × (ω × s))."""
-    s0 = hand[abi.LOCAL]
-    s1 = hand[abi.LOCAL + 1]
-    s2 = hand[abi.LOCAL + 2]
+    s0 = hand.local[0]
+    s1 = hand.local[1]
+    s2 = hand.local[2]
     c0 = w[1] * s2 - w[2] * s1
     c1 = w[2] * s0 - w[0] * s2
     c2 = w[0] * s1 - w[1] * s0
@@ -130,69 +129,70 @@ def fill_bias(p, w, hand, out):
     out[2] = -z
 
 
-def _evaluate(op, table, hands, q, v, out, entries, unused):
-    """JACOBIAN: residuals, stiffnesses and dampings to out, rows to entries, their number and bodies to the table.
+def _evaluate(op, ints, hands, q, v, out, entries, unused):
+    """JACOBIAN: residuals, stiffnesses and dampings to out, rows to entries, their number and bodies to Soft.
 
     GAMMA: bias of the accelerations of the rows that the last JACOBIAN gave; zero for pushes.
     """
-    most = table[dynamics_abi.SOFT_MOST]
-    which = table[dynamics_abi.SOFT_WHICH]
-    bodies = tail(table, dynamics_abi.SOFT_BODIES)
+    soft = Soft(ints)
+    most = soft.most
+    which = soft.which
+    bodies = soft.bodies
     row = 0
-    for h in range(abi.MOST_HANDS):
-        hand = tail(hands, abi.HAND * h)
-        kind = int(hand[abi.KIND])
-        if kind == abi.FREE or not (which == abi.EVERY or which == int(hand[abi.ROLE])):
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        kind = int(hand.kind)
+        if kind == FREE or not (which == EVERY or which == int(hand.role)):
             continue
-        body = int(hand[abi.BODY])
-        p = tail(q, POSE * body + 3)
+        body = int(hand.body)
+        p = tail(q, layout.POSE * body + 3)
         if op == GAMMA:
-            if kind == abi.PUSH:
-                if hand[abi.ROWS] > 0.0:
+            if kind == PUSH:
+                if hand.rows > 0.0:
                     out[row] = 0.0
                     row += 1
                 continue
             fill_bias(p, tail(v, WIDTH * body + 3), hand, tail(out, row))
             row += 3
-            if kind == abi.POSE:
+            if kind == POSE:
                 for i in range(3):
                     out[row + i] = 0.0
                 row += 3
             continue
         update_hand(hand, q)
-        if kind == abi.PUSH:
+        if kind == PUSH:
             depth = fill_push(p, hand, tail(entries, WIDTH * row))
-            hand[abi.ROW] = row
-            hand[abi.ROWS] = 0.0
-            if depth < 0.0 and hand[abi.OFF] == 0.0:
+            hand.row = row
+            hand.rows = 0.0
+            if depth < 0.0 and hand.off == 0.0:
                 out[row] = depth
-                out[most + row] = hand[abi.STIFFNESS]
-                out[2 * most + row] = hand[abi.DAMPING]
+                out[most + row] = hand.stiffness
+                out[2 * most + row] = hand.damping
                 bodies[row] = body
-                hand[abi.ROWS] = 1.0
+                hand.rows = 1.0
                 row += 1
             continue
-        hand[abi.ROW] = row
-        hand[abi.ROWS] = 6.0 if kind == abi.POSE else 3.0
+        hand.row = row
+        hand.rows = 6.0 if kind == POSE else 3.0
         fill_point(p, hand, tail(entries, WIDTH * row))
         for i in range(3):
-            out[row + i] = hand[abi.NOW + i] - hand[abi.TARGET + i]
-            out[most + row + i] = hand[abi.STIFFNESS]
-            out[2 * most + row + i] = hand[abi.DAMPING]
+            out[row + i] = hand.now[i] - hand.target[i]
+            out[most + row + i] = hand.stiffness
+            out[2 * most + row + i] = hand.damping
             bodies[row + i] = body
         row += 3
-        if kind == abi.POSE:
-            out[row], out[row + 1], out[row + 2] = turn_error(p, tail(hand, abi.FRAME), tail(hand, abi.TARGET + 3))
+        if kind == POSE:
+            out[row], out[row + 1], out[row + 2] = turn_error(p, hand.frame, tail(hand.target, 3))
             for i in range(3):
-                own = tail(entries, WIDTH * (row + i))
+                turn_row = tail(entries, WIDTH * (row + i))
                 for j in range(WIDTH):
-                    own[j] = 1.0 if j == 3 + i else 0.0
-                out[most + row + i] = hand[abi.TWIST]
-                out[2 * most + row + i] = hand[abi.UNTWIST]
+                    turn_row[j] = 1.0 if j == 3 + i else 0.0
+                out[most + row + i] = hand.twist
+                out[2 * most + row + i] = hand.untwist
                 bodies[row + i] = body
             row += 3
     if op != GAMMA:
-        table[dynamics_abi.SOFT_ROWS] = row
+        soft.rows = row
     return 0
 
 
@@ -202,57 +202,57 @@ EVALUATE = evaluator(_evaluate)
 @inner
 def write_forces(hands, q):
     """FORCE, TORQUE ← k r and κ A e of every hand at q."""
-    for h in range(abi.MOST_HANDS):
-        hand = tail(hands, abi.HAND * h)
-        kind = int(hand[abi.KIND])
-        if kind == abi.FREE:
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        kind = int(hand.kind)
+        if kind == FREE:
             continue
         update_hand(hand, q)
-        p = tail(q, POSE * int(hand[abi.BODY]) + 3)
-        k = hand[abi.STIFFNESS]
-        x = hand[abi.NOW] - hand[abi.TARGET]
-        y = hand[abi.NOW + 1] - hand[abi.TARGET + 1]
-        z = hand[abi.NOW + 2] - hand[abi.TARGET + 2]
-        if kind == abi.PUSH:
-            n0, n1, n2 = rotated(p, hand[abi.NORMAL], hand[abi.NORMAL + 1], hand[abi.NORMAL + 2])
+        p = tail(q, layout.POSE * int(hand.body) + 3)
+        k = hand.stiffness
+        x = hand.now[0] - hand.target[0]
+        y = hand.now[1] - hand.target[1]
+        z = hand.now[2] - hand.target[2]
+        if kind == PUSH:
+            n0, n1, n2 = rotated(p, hand.normal[0], hand.normal[1], hand.normal[2])
             depth = min(0.0, n0 * x + n1 * y + n2 * z)
             x = depth * n0
             y = depth * n1
             z = depth * n2
-        hand[abi.FORCE] = k * x
-        hand[abi.FORCE + 1] = k * y
-        hand[abi.FORCE + 2] = k * z
-        if kind == abi.POSE:
-            e0, e1, e2 = turn_error(p, tail(hand, abi.FRAME), tail(hand, abi.TARGET + 3))
-            k = hand[abi.TWIST]
+        hand.force[0] = k * x
+        hand.force[1] = k * y
+        hand.force[2] = k * z
+        if kind == POSE:
+            e0, e1, e2 = turn_error(p, hand.frame, tail(hand.target, 3))
+            k = hand.twist
             x, y, z = rotated(p, k * e0, k * e1, k * e2)
-            hand[abi.TORQUE] = x
-            hand[abi.TORQUE + 1] = y
-            hand[abi.TORQUE + 2] = z
+            hand.torque[0] = x
+            hand.torque[1] = y
+            hand.torque[2] = z
 
 
 @inner
 def turn_cost(hand):
     """κ |e|² of a pose, from its torque."""
-    t = tail(hand, abi.TORQUE)
-    return (t[0] * t[0] + t[1] * t[1] + t[2] * t[2]) / hand[abi.TWIST]
+    t = hand.torque
+    return (t[0] * t[0] + t[1] * t[1] + t[2] * t[2]) / hand.twist
 
 
 @inner
 def keep_start(hands, q):
     """START ← where every hand is at q; its forces were written for q."""
-    for h in range(abi.MOST_HANDS):
-        hand = tail(hands, abi.HAND * h)
-        if hand[abi.KIND] == abi.FREE:
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        if hand.kind == FREE:
             continue
-        own = tail(hand, abi.START)
+        start = hand.start
         for i in range(3):
-            own[i] = hand[abi.NOW + i]
-        if hand[abi.KIND] == abi.PUSH:
-            p = tail(q, POSE * int(hand[abi.BODY]) + 3)
-            own[3], own[4], own[5] = rotated(p, hand[abi.NORMAL], hand[abi.NORMAL + 1], hand[abi.NORMAL + 2])
-        elif hand[abi.KIND] == abi.POSE:
-            own[3] = turn_cost(hand)
+            start[i] = hand.now[i]
+        if hand.kind == PUSH:
+            p = tail(q, layout.POSE * int(hand.body) + 3)
+            start[3], start[4], start[5] = rotated(p, hand.normal[0], hand.normal[1], hand.normal[2])
+        elif hand.kind == POSE:
+            start[3] = turn_cost(hand)
 
 
 @inner
@@ -265,27 +265,27 @@ def compare_costs(hands, q, length):
     change = 0.0
     noise = 0.0
     part = 1.0
-    for h in range(abi.MOST_HANDS):
-        hand = tail(hands, abi.HAND * h)
-        kind = int(hand[abi.KIND])
-        if kind == abi.FREE:
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        kind = int(hand.kind)
+        if kind == FREE:
             continue
-        k = hand[abi.STIFFNESS]
-        own = tail(hand, abi.START)
-        now = tail(hand, abi.NOW)
-        target = tail(hand, abi.TARGET)
+        k = hand.stiffness
+        start = hand.start
+        now = hand.now
+        target = hand.target
         far = length
         for i in range(3):
             far = max(far, abs(now[i]))
-        if kind == abi.PUSH:
-            p = tail(q, POSE * int(hand[abi.BODY]) + 3)
-            n0, n1, n2 = rotated(p, hand[abi.NORMAL], hand[abi.NORMAL + 1], hand[abi.NORMAL + 2])
-            x = own[0] - target[0]
-            y = own[1] - target[1]
-            z = own[2] - target[2]
-            before = own[3] * x + own[4] * y + own[5] * z
-            moved = n0 * (now[0] - own[0]) + n1 * (now[1] - own[1]) + n2 * (now[2] - own[2])
-            moved += (n0 - own[3]) * x + (n1 - own[4]) * y + (n2 - own[5]) * z
+        if kind == PUSH:
+            p = tail(q, layout.POSE * int(hand.body) + 3)
+            n0, n1, n2 = rotated(p, hand.normal[0], hand.normal[1], hand.normal[2])
+            x = start[0] - target[0]
+            y = start[1] - target[1]
+            z = start[2] - target[2]
+            before = start[3] * x + start[4] * y + start[5] * z
+            moved = n0 * (now[0] - start[0]) + n1 * (now[1] - start[1]) + n2 * (now[2] - start[2])
+            moved += (n0 - start[3]) * x + (n1 - start[4]) * y + (n2 - start[5]) * z
             after = before + moved
             noise += k * ROUNDING * far * max(0.0, -before)
             if before < 0.0 and after < 0.0:
@@ -298,11 +298,11 @@ def compare_costs(hands, q, length):
         square = 0.0
         for i in range(3):
             r = now[i] - target[i]
-            change += k * (now[i] - own[i]) * (r + (own[i] - target[i]))
+            change += k * (now[i] - start[i]) * (r + (start[i] - target[i]))
             square += r * r
         noise += k * ROUNDING * far * sqrt(square)
-        if kind == abi.POSE:
+        if kind == POSE:
             e = turn_cost(hand)
-            change += e - own[3]
+            change += e - start[3]
             noise += ROUNDING * e
     return change, noise, part

@@ -14,50 +14,24 @@ Where such a step does not reduce the cost much, steps are of second order (:mod
 that reduces the least singular value of the joints much is shortened, but not below LEAST_STEP; a singular pose that
 was passed is noted (:mod:`cardan.interact._singular`).
 
-Reads the tables of a session (:mod:`cardan.interact.abi`); writes q, poses, hands, events, control.
+Reads the tables of a session (:mod:`cardan.interact.tables`); writes q, poses, hands, events, control.
 """
 
-from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics._dual import dot_6
 from cardan.dynamics._equations import (
-    EVALUATION,
-    JACOBIAN,
-    MOVED_Q,
-    MULTIPLIERS,
-    NEW_Q,
-    OLD_Q,
-    POSE_SCALES,
     RESIDUAL,
     ROUNDING,
-    SCALES,
-    SHIFT,
     SOLVE,
-    VALUES,
-    X,
     call_algebra,
     evaluate,
     factorise,
-    piece,
     project_pose,
     retract,
     roots,
     scale_jacobian,
 )
-from cardan.dynamics._soft import (
-    COMPLIANCES,
-    ENTRIES,
-    RESIDUALS,
-    STIFFNESSES,
-    condense,
-    evaluate_soft,
-    factorise_soft,
-    soft_directions,
-    soft_matrix,
-    soft_part,
-    soften,
-)
-from cardan.dynamics.abi import WIDTH
-from cardan.interact import abi
+from cardan.dynamics._soft import condense, evaluate_soft, factorise_soft, soften
+from cardan.dynamics.tables import WIDTH, Driver, SoftWork, Stop, Work
 from cardan.interact._curvature import NUDGE, bend_step, find_descent, largest_component
 from cardan.interact._hands import compare_costs, keep_start, rotated, write_forces
 from cardan.interact._limits import note_event, reach_stops, release_stop
@@ -73,12 +47,33 @@ from cardan.interact._singular import (
     signed_sigma,
     times_jacobian,
 )
+from cardan.interact.tables import (
+    BAD_TARGET,
+    BIFURCATION,
+    FAILED,
+    FARTHEST,
+    FREE,
+    IDLE,
+    MOST_HANDS,
+    MOVING,
+    POSE,
+    REACHED,
+    SATURATED,
+    STUCK,
+    Control,
+    Cycle,
+    Entry,
+    Goal,
+    Hand,
+    Session,
+)
+from cardan.kernel.fields import after, local
 from cardan.kernel.jit import evaluator, inner, plain
-from cardan.kernel.memory import floats_at, integers_at, tail
-from cardan.solvers import abi as solvers_abi
-from cardan.system.layout import POSE
+from cardan.kernel.memory import tail
+from cardan.solvers import tables as solvers_tables
+from cardan.system import tables as layout
 
-EVALUATE_JACOBIAN = plain(solvers_abi.JACOBIAN)
+EVALUATE_JACOBIAN = plain(solvers_tables.JACOBIAN)
 
 DAMPING = 1e-6  # compliance of a hand, relative to that of the mechanism
 HELD = 1e-10  # the same, relative to that of the body alone
@@ -101,6 +96,7 @@ LONG_TRUST = 2e-2  # the same of a sub-step by STAGES, which slips as its fifth 
 STAGES = 3  # evaluations within a sub-step by the method of Runge and Kutta
 MOST_CHANGES = 20  # of limits in one cycle
 BASE, READY, MIDDLE, STAGE, DONE = range(5)  # phases: the factor is not, or is, that of q, or of a pose of a step
+LINEARIZE, AGAIN, END = range(3)  # what follows: linearise at new_q, repeat the loop, end the cycle
 AIMED = 0.9  # of the part of a step that a push may make: aims before the plane
 WILD = 3.0  # [rad], and of the extent: a longer step of first order is in no useful direction
 UNLIKE = 0.3  # of the reduction that a step of first order predicts: if it is missed by more, second order follows
@@ -110,85 +106,85 @@ SUFFICIENT = 0.4  # of the reduction that the slope predicts; else a step oversh
 
 
 @inner
-def take_targets(table, control):
+def take_targets(session, control):
     """TARGET ← ASKED of every hand whose operator has written it; a target that is not finite is refused."""
-    hands = floats_at(table[abi.HANDS])
+    hands = session.hands
     count = 0
-    for h in range(abi.MOST_HANDS):
-        hand = tail(hands, abi.HAND * h)
-        if hand[abi.KIND] == abi.FREE:
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        if hand.kind == FREE:
             continue
         count += 1
-        version = hand[abi.VERSION]
-        if version == hand[abi.SEEN] or version % 2.0 != 0.0:
+        version = hand.version
+        if version == hand.seen or version % 2.0 != 0.0:
             continue
         finite = True
         for i in range(7):
-            if not abs(hand[abi.ASKED + i]) < abi.FARTHEST:
+            if not abs(hand.asked[i]) < FARTHEST:
                 finite = False
-        hand[abi.SEEN] = version
-        hand[abi.BAD] = 0.0 if finite else 1.0
-        control[abi.PROBED] = 0.0
+        hand.seen = version
+        hand.bad = 0.0 if finite else 1.0
+        control.probed = 0.0
         if not finite:
-            note_event(table, control, abi.BAD_TARGET, float(h), 0.0)
+            note_event(session, control, BAD_TARGET, float(h), 0.0)
             continue
         for i in range(7):
-            hand[abi.TARGET + i] = hand[abi.ASKED + i]
-        control[abi.TRUST] = MOST_TRUST
-        at = int(control[abi.RECORDED])
-        if at < table[abi.RECORD_SIZE]:
-            own = tail(floats_at(table[abi.RECORD]), abi.R_ENTRY * at)
-            own[abi.R_CYCLE] = control[abi.CYCLES]
-            own[abi.R_HAND] = float(h)
+            hand.target[i] = hand.asked[i]
+        control.trust = MOST_TRUST
+        at = int(control.recorded)
+        if at < session.record_size:
+            entry = Entry(session.record, at)
+            entry.cycle = control.cycles
+            entry.hand = float(h)
             for i in range(7):
-                own[abi.R_TARGET + i] = hand[abi.TARGET + i]
-        if table[abi.RECORD_SIZE] > 0:
-            control[abi.RECORDED] += 1.0
+                entry.target[i] = hand.target[i]
+        if session.record_size > 0:
+            control.recorded += 1.0
     return count
 
 
 @inner
 def worst_residual(job, control, q, work):
     """VALUES ← f; returns the largest residual of an equation, relative to the extent, or in radians."""
-    values = piece(job, VALUES, work)
-    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
-    weights = tail(roots(job), 3 * WIDTH * job[dynamics_abi.BODIES] + 3)
-    active = floats_at(job[dynamics_abi.ACTIVE])
-    pattern = integers_at(job[dynamics_abi.POSE_PATTERN])
-    strip = tail(pattern, dynamics_abi.P_HEADER)
-    rated = job[dynamics_abi.RATED] > 0
+    values = work.values
+    evaluate(job, RESIDUAL, q, q, values, values, work.evaluation)
+    weights = tail(roots(job), 3 * WIDTH * job.bodies + 3)
+    active = job.active
+    pattern = job.pose_pattern
+    strip = pattern.strips
+    rated = job.rated > 0
     worst = 0.0
-    for _ in range(pattern[dynamics_abi.P_STRIPS]):
-        for i in range(strip[dynamics_abi.S_ROWS]):
-            k = strip[dynamics_abi.S_FIRST] + i
+    for _ in range(pattern.strip_count):
+        for i in range(strip.rows):
+            k = strip.first + i
             if rated:
-                k = integers_at(job[dynamics_abi.POSE_EQUATIONS])[k]
-            e = abs(values[strip[dynamics_abi.S_ROW] + i]) * weights[k] * active[k]
+                k = job.pose_equations[k]
+            e = abs(values[strip.row + i]) * weights[k] * active[k]
             if not e < 1e300:
                 return 1e300
             worst = max(worst, e)
-        strip = tail(strip, dynamics_abi.S_BODIES + strip[dynamics_abi.S_SLOTS])
+        strip = after(strip, strip.slots)
     return worst
 
 
 @inner
 def linearize_pose(job, control, q, work):
     """f and J at q, Ĵ and its factor."""
-    jacobian = piece(job, JACOBIAN, work)
-    values = piece(job, VALUES, work)
-    evaluate(job, EVALUATE_JACOBIAN, q, q, values, jacobian, piece(job, EVALUATION, work))
-    n6 = WIDTH * job[dynamics_abi.BODIES]
-    pattern = integers_at(job[dynamics_abi.PATTERN])
-    active = floats_at(job[dynamics_abi.ACTIVE])
-    scales = piece(job, SCALES, work)
+    jacobian = work.jacobian
+    values = work.values
+    evaluate(job, EVALUATE_JACOBIAN, q, q, values, jacobian, work.evaluation)
+    n6 = WIDTH * job.bodies
+    pattern = job.pattern
+    active = job.active
+    scales = work.scales
     scale_jacobian(pattern, tail(roots(job), 2 * n6), active, jacobian, scales)
-    if job[dynamics_abi.RATED] > 0:
-        numbers = integers_at(job[dynamics_abi.POSE_EQUATIONS])
-        pose_scales = piece(job, POSE_SCALES, work)
-        for k in range(job[dynamics_abi.EQUATIONS] - job[dynamics_abi.RATED]):
+    if job.rated > 0:
+        numbers = job.pose_equations
+        pose_scales = work.pose_scales
+        for k in range(job.equations - job.rated):
             pose_scales[k] = scales[numbers[k]]
     factorise(job, control, work)
-    control[abi.REFINED] = control[dynamics_abi.PROXIMAL]
+    control.refined = control.proximal
 
 
 @inner
@@ -197,13 +193,14 @@ def update_compliances(job):
 
     Of a hand that the joints hold, G is rounding: then C is HELD of k |Ĵ_s|².
     """
-    table = integers_at(job[dynamics_abi.SOFT_INTS])
-    most = table[dynamics_abi.SOFT_MOST]
-    count = table[dynamics_abi.SOFT_ROWS]
-    matrix = soft_matrix(job)
-    stiffness = soft_part(job, STIFFNESSES, most)
-    compliance = soft_part(job, COMPLIANCES, most)
-    entries = soft_part(job, ENTRIES, WIDTH * most)
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    soft = job.soft
+    most = soft.most
+    count = soft.rows
+    matrix = parts.matrix
+    stiffness = parts.stiffnesses
+    compliance = parts.compliances
+    entries = parts.entries
     largest = 0.0
     alone = 0.0
     for i in range(count):
@@ -217,56 +214,53 @@ def update_compliances(job):
 @inner
 def cost_slope(job, u):
     """Derivative of Σ k r² along u, a free motion: 2 Σ k r W·u, where Ĵ_s u would have the rounding of all of r."""
-    soft = integers_at(job[dynamics_abi.SOFT_INTS])
-    most = soft[dynamics_abi.SOFT_MOST]
-    n6 = WIDTH * job[dynamics_abi.BODIES]
-    residual = soft_part(job, RESIDUALS, most)
-    stiffness = soft_part(job, STIFFNESSES, most)
-    directions = soft_directions(job)
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    n6 = WIDTH * job.bodies
+    residual = parts.residuals
+    stiffness = parts.stiffnesses
+    directions = parts.directions
     e = 0.0
-    for i in range(soft[dynamics_abi.SOFT_ROWS]):
-        own = tail(directions, n6 * i)
+    for i in range(job.soft.rows):
+        direction = tail(directions, n6 * i)
         along = 0.0
         for k in range(n6):
-            along += own[k] * u[k]
+            along += direction[k] * u[k]
         e += 2.0 * stiffness[i] * residual[i] * along
     return e
 
 
 @inner
-def is_pending(job, table):
+def is_pending(job, session):
     """Whether a driver's value is to be changed."""
-    places = integers_at(job[dynamics_abi.DRIVERS])
-    floats = floats_at(job[dynamics_abi.FLOATS])
-    goals = floats_at(table[abi.GOALS])
-    for k in range(job[dynamics_abi.DRIVEN]):
-        if goals[2 * k] != floats[places[2 * k]]:
+    for k in range(job.driven):
+        if Goal(session.goals, k).value != job.floats[Driver(job.drivers, k).place]:
             return True
     return False
 
 
 @inner
-def propose(table, job, control, half, work):
+def propose(session, job, control, half, work):
     """STEP ← δ at the pose whose factor is at hand; returns its largest component in radians, or of the extent.
 
     half: that pose is the one after this part of the STEP of before, and δ is that from the pose before it.  So the
     rows are those of the middle of the step, and rate rows hold along it to third order.
     """
-    n6 = WIDTH * job[dynamics_abi.BODIES]
-    n = job[dynamics_abi.EQUATIONS]
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    n6 = WIDTH * job.bodies
+    n = job.equations
     mass = roots(job)
-    x = piece(job, X, work)
-    scales = piece(job, SCALES, work)
-    step = floats_at(table[abi.STEP])
-    soft = integers_at(job[dynamics_abi.SOFT_INTS])
-    rows = soft[dynamics_abi.SOFT_ROWS]
+    x = work.x
+    scales = work.scales
+    step = session.step
+    soft = job.soft
+    rows = soft.rows
     refine(control, 1.0)
     if rows > 0:
         condense(job, control, work)
         update_compliances(job)
         factorise_soft(job)
-    begun = piece(job, SHIFT, work)
-    rates = piece(job, MULTIPLIERS, work)
+    begun = work.shift
+    rates = work.multipliers
     for i in range(n6):
         begun[i] = half * step[i] * mass[n6 + i]
     if half != 0.0:
@@ -276,47 +270,45 @@ def propose(table, job, control, half, work):
             rates[i] = 0.0
     for i in range(n6 + n):
         x[i] = 0.0
-    if control[abi.PENDING] != 0.0:
-        values = piece(job, VALUES, work)
-        stops = integers_at(job[dynamics_abi.STOPS])
-        for k in range(job[dynamics_abi.STOP_COUNT]):
-            stop = tail(stops, dynamics_abi.STOP * k)
-            equation = stop[dynamics_abi.STOP_EQUATION]
-            x[n6 + equation] = rates[equation] - scales[equation] * values[stop[dynamics_abi.STOP_ROW]]
-        places = integers_at(job[dynamics_abi.DRIVERS])
-        floats = floats_at(job[dynamics_abi.FLOATS])
-        goals = floats_at(table[abi.GOALS])
-        for k in range(job[dynamics_abi.DRIVEN]):
-            equation = places[2 * k + 1]
-            x[n6 + equation] = scales[equation] * (goals[2 * k] - floats[places[2 * k]])
+    if control.pending != 0.0:
+        values = work.values
+        stops = job.stops
+        for k in range(job.stop_count):
+            stop = Stop(stops, k)
+            equation = stop.equation
+            x[n6 + equation] = rates[equation] - scales[equation] * values[stop.row]
+        floats = job.floats
+        for k in range(job.driven):
+            driver = Driver(job.drivers, k)
+            x[n6 + driver.equation] = scales[driver.equation] * (Goal(session.goals, k).value - floats[driver.place])
         call_algebra(job, SOLVE, control, work)
     if rows > 0:
-        right = soft_part(job, COMPLIANCES, soft[dynamics_abi.SOFT_MOST])
-        residual = soft_part(job, RESIDUALS, soft[dynamics_abi.SOFT_MOST])
-        entries = soft_part(job, ENTRIES, WIDTH * soft[dynamics_abi.SOFT_MOST])
+        right = parts.compliances
+        residual = parts.residuals
+        entries = parts.entries
         for i in range(rows):
-            own = tail(begun, WIDTH * soft[dynamics_abi.SOFT_BODIES + i])
-            right[i] = dot_6(tail(entries, WIDTH * i), own) - residual[i]
+            moved = tail(begun, WIDTH * soft.bodies[i])
+            right[i] = dot_6(tail(entries, WIDTH * i), moved) - residual[i]
         soften(job, right, x)
-    control[abi.SLOPE] = cost_slope(job, x)
+    control.slope = cost_slope(job, x)
     for i in range(n6):
         step[i] = x[i] * mass[2 * n6 + i]
     return largest_component(job, control, x)
 
 
 @inner
-def begin_stages(table, job, part, work):
+def begin_stages(session, job, part, work):
     """CURVES ← d, a part of STEP, the sum of its stages, the last stage, and the rates J d of all rows.
 
     A long step with rate rows follows the motion q̇ = u(q), where u is the projection of d to J u = J₀ d, by the
     classical method of Runge and Kutta.  Rotations: θ̇ = ω + ½ θ × ω + ¹⁄₁₂ θ × (θ × ω) + …  [MuntheKaas1999]
     """
-    n6 = WIDTH * job[dynamics_abi.BODIES]
+    n6 = WIDTH * job.bodies
     mass = roots(job)
-    step = floats_at(table[abi.STEP])
-    kept = floats_at(table[abi.CURVES])
-    begun = piece(job, SHIFT, work)
-    scales = piece(job, SCALES, work)
+    step = session.step
+    kept = session.curves
+    begun = work.shift
+    scales = work.scales
     for i in range(n6):
         e = part * step[i]
         kept[i] = e
@@ -325,7 +317,7 @@ def begin_stages(table, job, part, work):
         begun[i] = e * mass[n6 + i]
     rates = tail(kept, 3 * n6)
     times_jacobian(job, begun, rates, work)
-    for k in range(job[dynamics_abi.EQUATIONS]):
+    for k in range(job.equations):
         rates[k] = rates[k] / scales[k] if scales[k] != 0.0 else 0.0
 
 
@@ -336,25 +328,25 @@ def stage_part(number):
 
 
 @inner
-def add_stage(table, job, control, number, part, work):
+def add_stage(session, job, control, number, part, work):
     """One stage, 1 … STAGES, at the pose whose factor is at hand; after the last one, part of STEP is the sum."""
-    n6 = WIDTH * job[dynamics_abi.BODIES]
+    n6 = WIDTH * job.bodies
     mass = roots(job)
-    x = piece(job, X, work)
-    scales = piece(job, SCALES, work)
-    kept = floats_at(table[abi.CURVES])
+    x = work.x
+    scales = work.scales
+    kept = session.curves
     total = tail(kept, n6)
     last = tail(kept, 2 * n6)
     rates = tail(kept, 3 * n6)
     for i in range(n6):
         x[i] = kept[i] * mass[n6 + i]
-    for k in range(job[dynamics_abi.EQUATIONS]):
+    for k in range(job.equations):
         x[n6 + k] = scales[k] * rates[k]
     refine(control, 1.0)
     call_algebra(job, SOLVE, control, work)
     weight = 1.0 if number == STAGES else 2.0
     c = stage_part(number)
-    for b in range(job[dynamics_abi.BODIES]):
+    for b in range(job.bodies):
         u = tail(last, WIDTH * b)
         added = tail(total, WIDTH * b)
         for i in range(3):
@@ -375,7 +367,7 @@ def add_stage(table, job, control, number, part, work):
         for i in range(3, WIDTH):
             added[i] += weight * u[i]
     if number == STAGES:
-        step = floats_at(table[abi.STEP])
+        step = session.step
         for i in range(n6):
             step[i] = total[i] / (6.0 * part)
 
@@ -386,93 +378,88 @@ def close_pose(job, control, work):
 
     RESIDUAL ← its largest residual; where it fails the last pose is kept, and with it RESIDUAL.
     """
-    new_q = piece(job, NEW_Q, work)
-    moved = piece(job, MOVED_Q, work)
-    step = piece(job, SHIFT, work)
+    new_q = work.new_q
+    moved = work.moved_q
+    step = work.shift
     far = 0.0
-    for b in range(job[dynamics_abi.BODIES]):
+    for b in range(job.bodies):
         for i in range(3):
-            far = max(far, abs(new_q[POSE * b + i]))
-    bar = max(CLOSED * control[abi.CLOSED_BAR], ROUNDING * far / control[dynamics_abi.LENGTH])
+            far = max(far, abs(new_q[layout.POSE * b + i]))
+    bar = max(CLOSED * control.closed_bar, ROUNDING * far / control.length)
     refine(control, 0.0)
     total = 0.0
     last = 1e300
     for _ in range(CLOSURES):
         worst = worst_residual(job, control, new_q, work)
         if worst <= bar:
-            control[abi.RESIDUAL] = worst
+            control.residual = worst
             return total
-        for i in range(WIDTH * job[dynamics_abi.BODIES]):
+        for i in range(WIDTH * job.bodies):
             step[i] = 0.0
         shift = project_pose(job, control, step, work)
         if not shift <= SLOW * last:
             if not worst <= 100.0 * bar:
                 return -1.0
-            control[abi.RESIDUAL] = worst  # rounding keeps it from falling further
+            control.residual = worst  # rounding keeps it from falling further
             return total
         total += shift
         last = shift
         retract(job, new_q, step, moved, work)
-        for i in range(job[dynamics_abi.COORDINATES]):
+        for i in range(job.coordinates):
             new_q[i] = moved[i]
     return -1.0
 
 
 @inner
-def set_drivers(table, job, part):
+def set_drivers(session, job, part):
     """Move the value of every driver by a part of its way to its goal; part 0 restores it."""
-    places = integers_at(job[dynamics_abi.DRIVERS])
-    floats = floats_at(job[dynamics_abi.FLOATS])
-    goals = floats_at(table[abi.GOALS])
-    for k in range(job[dynamics_abi.DRIVEN]):
-        first = goals[2 * k + 1]
-        floats[places[2 * k]] = goals[2 * k] if part == 1.0 else first + part * (goals[2 * k] - first)
+    for k in range(job.driven):
+        goal = Goal(session.goals, k)
+        value = goal.value if part == 1.0 else goal.start + part * (goal.value - goal.start)
+        job.floats[Driver(job.drivers, k).place] = value
 
 
 @inner
-def keep_drivers(table, job):
+def keep_drivers(session, job):
     """The values of drivers now are those of the accepted pose."""
-    places = integers_at(job[dynamics_abi.DRIVERS])
-    floats = floats_at(job[dynamics_abi.FLOATS])
-    goals = floats_at(table[abi.GOALS])
-    for k in range(job[dynamics_abi.DRIVEN]):
-        goals[2 * k + 1] = floats[places[2 * k]]
+    for k in range(job.driven):
+        Goal(session.goals, k).start = job.floats[Driver(job.drivers, k).place]
 
 
 @inner
-def try_steps(table, job, control, q, size, work):
+def try_steps(session, job, control, q, size, work):
     """NEW_Q ← q moved along STEP as far as the joints close, the cost decreases, and no push passes its plane.
 
     Returns the part of the step that was made: 0 if the cost cannot be reduced, −1 if the joints do not close.
     """
-    n6 = WIDTH * job[dynamics_abi.BODIES]
-    step = floats_at(table[abi.STEP])
-    new_q = piece(job, NEW_Q, work)
-    own = piece(job, OLD_Q, work)
-    hands = floats_at(table[abi.HANDS])
-    part = min(1.0, control[abi.TRUST] / size)
-    pending = control[abi.PENDING] != 0.0
+    n6 = WIDTH * job.bodies
+    step = session.step
+    new_q = work.new_q
+    moved = work.old_q
+    hands = session.hands
+    part = min(1.0, control.trust / size)
+    pending = control.pending != 0.0
     failed = 0.0
-    attempts = 1 if job[dynamics_abi.RATED] > 0 else ATTEMPTS
+    attempts = 1 if job.rated > 0 else ATTEMPTS
     for _ in range(attempts):
         for i in range(n6):
-            own[i] = part * step[i]
+            moved[i] = part * step[i]
         if pending:
-            set_drivers(table, job, part)
-        retract(job, q, own, new_q, work)
+            set_drivers(session, job, part)
+        retract(job, q, moved, new_q, work)
         correction = close_pose(job, control, work)
         if correction < 0.0 or (correction > BENT * part * size and part * size > LEAST_STEP):
             failed = -1.0
             part *= SHORTER
             continue
         write_forces(hands, new_q)
-        change, noise, rest = compare_costs(hands, new_q, control[dynamics_abi.LENGTH])
-        slope = control[abi.SLOPE] * part
+        change, noise, rest = compare_costs(hands, new_q, control.length)
+        slope = control.slope * part
         enough = 0.0 if attempts == 1 else SUFFICIENT * slope
         if rest == 1.0 and (pending or change <= min(-noise, enough)):
             predicted = slope * (1.0 - 0.5 * part)
             if abs(change - predicted) > noise - UNLIKE * predicted:
-                control[abi.CURVED] = 1.0
+                control.curved = 1.0
             return part
         failed = 0.0
         if part * size < NO_STEP:
@@ -494,240 +481,20 @@ def is_finite(count, q):
     return True
 
 
-def _cycle(op, table, control, q, first, second, third, work):
-    """One servo cycle; returns IDLE, REACHED, MOVING, SATURATED, STUCK or FAILED."""
-    job = integers_at(table[abi.JOB])
-    hands = floats_at(table[abi.HANDS])
-    new_q = piece(job, NEW_Q, work)
-    n = job[dynamics_abi.EQUATIONS]
-    count = job[dynamics_abi.COORDINATES]
-    unknowns = WIDTH * job[dynamics_abi.BODIES]
-    rated = job[dynamics_abi.RATED] > 0
-    most_trust = LONG_TRUST if rated else MOST_TRUST
-    control[abi.CYCLES] += 1.0
-    held = take_targets(table, control)
-    if held == 0 and not is_pending(job, table):
-        return abi.IDLE
-    status = abi.MOVING
-    rest = int(control[abi.MOST_SUBSTEPS])
-    changes = 0
-    tries = 0
-    middles = 0
-    stopped = False
-    moved = False
-    nudged = False
-    flat = False
-    phase = BASE if control[abi.LINEARIZED] == 0.0 else READY
-    part = 0.0
-    size = 0.0
-    bent = False
-    is_cut = False
-    while True:
-        control[abi.TRUST] = min(control[abi.TRUST], most_trust)
-        if control[abi.SIGMA] > 0.0 and control[abi.LOOPED] != 0.0:
-            control[abi.TRUST] = min(control[abi.TRUST], longest_step(control))
-        if phase == BASE:
-            middles = 0
-            for i in range(count):
-                new_q[i] = q[i]
-        else:
-            if phase == READY:
-                middles = 0
-                write_forces(hands, q)
-                keep_start(hands, q)
-                control[abi.PENDING] = 1.0 if changes > 0 or is_pending(job, table) else 0.0
-                for i in range(count):
-                    new_q[i] = q[i]
-            stationary = False
-            if phase == STAGE:
-                add_stage(table, job, control, middles, part, work)
-            else:
-                evaluate_soft(job, EVALUATE_JACOBIAN, new_q, new_q, soft_part(job, RESIDUALS, 1))
-                if nudged:
-                    size = NUDGE
-                    control[abi.SLOPE] = 0.0
-                else:
-                    size = propose(table, job, control, 0.5 * part if phase == MIDDLE else 0.0, work)
-                if not size < 1e100:
-                    status = abi.FAILED
-                    break
-                free = stopped or nudged  # FORCES are not those of this step
-                if job[dynamics_abi.STOP_COUNT] > 0 and not free and release_stop(table, job, control):
-                    changes += 1
-                    phase = BASE
-                    continue
-                bent = is_bent(job, control, size, rated or nudged or flat)
-                is_cut = False
-                if bent:
-                    plain_size = size
-                    size, is_cut, products = bend_step(table, job, control, q, work)
-                    if products == 0:  # no pose near enough for a difference; the step of first order was overwritten
-                        control[abi.CURVED] = 0.0
-                        flat = True
-                        phase = READY
-                        continue
-                    rest -= products // PRODUCTS
-                    if not is_cut and abs(size - plain_size) < ALIKE * plain_size:
-                        control[abi.CURVED] = 0.0
-                if is_cut and size < NO_STEP:  # TRUST was reduced so far, at the end of a contact
-                    write_forces(hands, q)
-                    control[abi.TRUST] = most_trust
-                    status = abi.STUCK
-                    break
-                stationary = size < STILL and control[abi.PENDING] == 0.0
-            if stationary:
-                part = 0.0
-            elif rated and middles < (STAGES if phase == STAGE else MIDDLES):
-                if phase != STAGE:
-                    part = min(1.0, control[abi.TRUST] / max(size, STILL))
-                    if phase == READY and part * size > RATED_TRUST:
-                        begin_stages(table, job, part, work)
-                        phase = STAGE
-                middles += 1
-                if phase == STAGE:
-                    move_by(job, q, stage_part(middles), tail(floats_at(table[abi.CURVES]), 2 * unknowns), new_q, work)
-                else:
-                    move_by(job, q, 0.5 * part, floats_at(table[abi.STEP]), new_q, work)
-                    phase = MIDDLE
-                if not is_finite(count, new_q):  # a contact ends before
-                    tries += 1
-                    part = 0.0
-                    phase = BASE
-                    control[abi.TRUST] = SHORTER * min(size, control[abi.TRUST])
-                    if tries < ATTEMPTS:
-                        continue
-                    write_forces(hands, q)
-                    control[abi.TRUST] = most_trust
-                    control[abi.LINEARIZED] = 0.0
-                    status = abi.STUCK
-                    break
-            else:
-                part = try_steps(table, job, control, q, max(size, STILL), work)
-                phase = DONE
-                if part <= 0.0:
-                    if control[abi.PENDING] != 0.0:
-                        set_drivers(table, job, 0.0)
-                    tries += 1
-                    if rated and tries < ATTEMPTS:
-                        control[abi.TRUST] = SHORTER * min(size, control[abi.TRUST])
-                        phase = BASE
-                        part = 0.0
-                        continue
-                    write_forces(hands, q)
-                    control[abi.TRUST] = most_trust if rated else control[abi.TRUST]  # for the next target
-                    control[abi.LINEARIZED] = 0.0 if rated else 1.0
-                    stationary = part == 0.0
-                    if stationary and not (bent or rated or nudged or flat):
-                        control[abi.CURVED] = 1.0
-                        if is_bent(job, control, size, False):
-                            phase = READY
-                            continue
-                    if not stationary:
-                        status = abi.STUCK
-                        break
-            if stationary:
-                if is_probed(control, hands, rated or nudged or control[abi.PENDING] != 0.0):
-                    status = abi.SATURATED
-                    break
-                nudged = find_descent(table, job, control, q, work)
-                phase = READY
-                continue
-            if phase == DONE:
-                if job[dynamics_abi.STOP_COUNT] > 0 and reach_stops(table, job, control, work):
-                    if control[abi.PENDING] != 0.0:
-                        set_drivers(table, job, 0.0)
-                    changes += 1
-                    stopped = True
-                    phase = BASE
-                    if changes < MOST_CHANGES:
-                        continue
-                    control[abi.LINEARIZED] = 0.0
-                    write_forces(hands, q)
-                    status = abi.STUCK
-                    break
-        linearize_pose(job, control, new_q, work)
-        if phase == MIDDLE or phase == STAGE:
-            control[abi.LINEARIZED] = 0.0
-            continue
-        control[abi.LINEARIZED] = 1.0
-        if phase == BASE:
-            phase = READY
-            if control[abi.SIGMA] == 0.0 and n > 0:
-                refresh_sigma(table, job, control, 30, work)
-                clear_way(table, job, control)
-            continue
-        if n > 0 and control[abi.SIGMA] > 0.0:
-            sigma = signed_sigma(table, job, work)
-            is_long = part * size > LEAST_STEP and control[abi.TRUST] > LEAST_STEP
-            refused = is_long and sigma < LEFT * control[abi.SIGMA]
-            if not refused:
-                near = is_singular(control, sigma)
-                in_zone = near or sigma < 0.0 or control[abi.IN_ZONE] != 0.0
-                if in_zone and leave_zone(table, job, control, q, new_q, sigma):
-                    note_event(table, control, abi.BIFURCATION, 0.0, sigma)
-                control[abi.WALKED] += part * size
-                if control[abi.IN_ZONE] == 0.0 and (in_zone or control[abi.WALKED] > FRESH * control[abi.SIGMA]):
-                    known = control[abi.SIGMA]
-                    refresh_sigma(table, job, control, ROUNDS, work)
-                    if is_long and not in_zone and control[abi.LOOPED] != 0.0 and control[abi.SIGMA] < LEFT * known:
-                        refused = True
-                        control[abi.SIGMA] = 0.0  # that of the last pose, anew from these vectors
-            if refused:
-                control[abi.TRUST] = max(LEAST_STEP, SHORTER * part * size)
-                if control[abi.PENDING] != 0.0:
-                    set_drivers(table, job, 0.0)
-                phase = BASE
-                continue
-        if part < WHOLE and bent:
-            control[abi.TRUST] = part * size
-            is_cut = True
-        moved = True
-        nudged = False
-        if part * size > LEAST_STEP:
-            control[abi.PROBED] = 0.0
-        changes = 0
-        tries = 0
-        stopped = False
-        flat = False
-        phase = READY
-        keep_drivers(table, job)
-        for i in range(count):
-            q[i] = new_q[i]
-        control[abi.SUBSTEPS] += 1.0
-        rest -= 1
-        control[abi.TRUST] = 2.0 * control[abi.TRUST]
-        if (part >= WHOLE and not is_cut) or rest <= 0:
-            break
-    if moved:
-        write_poses(table, job, q)
-    if status == abi.FAILED:
-        control[abi.LINEARIZED] = 0.0
-    elif held > 0 and is_near(hands, control[dynamics_abi.LENGTH]):
-        status = abi.FAILED if is_refused(hands) else abi.REACHED
-    return status
-
-
-@inner
-def is_bent(job, control, size, without):
-    """Whether a step is to be of second order."""
-    rows = integers_at(job[dynamics_abi.SOFT_INTS])[dynamics_abi.SOFT_ROWS]
-    asked = control[abi.CURVED] != 0.0 or size > WILD
-    return asked and rows > 0 and size >= STILL and control[abi.PENDING] == 0.0 and not without
-
-
 @inner
 def is_probed(control, hands, without):
     """Whether the curvature of the cost need not be looked at any more at this pose; it is looked at once."""
-    known = without or control[abi.PROBED] != 0.0 or is_near(hands, control[dynamics_abi.LENGTH])
-    control[abi.PROBED] = 1.0
+    known = without or control.probed != 0.0 or is_near(hands, control.length)
+    control.probed = 1.0
     return known
 
 
 @inner
 def is_refused(hands):
     """Whether the last target of a hand was refused."""
-    for h in range(abi.MOST_HANDS):
-        if hands[abi.HAND * h + abi.KIND] != abi.FREE and hands[abi.HAND * h + abi.BAD] != 0.0:
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        if hand.kind != FREE and hand.bad != 0.0:
             return True
     return False
 
@@ -735,37 +502,37 @@ def is_refused(hands):
 @inner
 def move_by(job, q, part, step, out, work):
     """out ← q moved along a part of a step."""
-    own = piece(job, OLD_Q, work)
-    for i in range(WIDTH * job[dynamics_abi.BODIES]):
-        own[i] = part * step[i]
-    retract(job, q, own, out, work)
+    moved = work.old_q
+    for i in range(WIDTH * job.bodies):
+        moved[i] = part * step[i]
+    retract(job, q, moved, out, work)
 
 
 @inner
 def is_near(hands, length):
     """Whether every hand is at its target."""
-    for h in range(abi.MOST_HANDS):
-        hand = tail(hands, abi.HAND * h)
-        if hand[abi.KIND] == abi.FREE:
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        if hand.kind == FREE:
             continue
         for i in range(3):
-            if abs(hand[abi.FORCE + i]) > NEAR * length * hand[abi.STIFFNESS]:
+            if abs(hand.force[i]) > NEAR * length * hand.stiffness:
                 return False
-            if hand[abi.KIND] == abi.POSE and abs(hand[abi.TORQUE + i]) > NEAR * hand[abi.TWIST]:
+            if hand.kind == POSE and abs(hand.torque[i]) > NEAR * hand.twist:
                 return False
     return True
 
 
 @inner
-def write_poses(table, job, q):
-    """POSES ← r, p of the body origins."""
-    frames = floats_at(table[abi.FRAMES])
-    origin = floats_at(table[abi.ORIGIN])
-    poses = floats_at(table[abi.POSES])
-    for b in range(job[dynamics_abi.BODIES]):
-        pose = tail(q, POSE * b)
-        f = tail(frames, POSE * b)
-        out = tail(poses, POSE * b)
+def write_poses(session, job, q):
+    """Session.poses ← r, p of the body origins."""
+    frames = session.frames
+    origin = session.origin
+    poses = session.poses
+    for b in range(job.bodies):
+        pose = tail(q, layout.POSE * b)
+        f = tail(frames, layout.POSE * b)
+        out = tail(poses, layout.POSE * b)
         e0 = pose[3]
         e1 = pose[4]
         e2 = pose[5]
@@ -778,6 +545,282 @@ def write_poses(table, job, q):
         out[0] = pose[0] - x + origin[0]
         out[1] = pose[1] - y + origin[1]
         out[2] = pose[2] - z + origin[2]
+
+
+@inner
+def copy_pose(job, q, out):
+    for i in range(job.coordinates):
+        out[i] = q[i]
+
+
+@inner
+def limit_trust(job, control):
+    """Sub-steps are shorter with rate rows, and towards a singular pose."""
+    control.trust = min(control.trust, LONG_TRUST if job.rated > 0 else MOST_TRUST)
+    if control.sigma > 0.0 and control.looped != 0.0:
+        control.trust = min(control.trust, longest_step(control))
+
+
+@inner
+def is_bent(job, control, cycle):
+    """Whether a step is to be of second order."""
+    asked = control.curved != 0.0 or cycle.step_size > WILD
+    without = job.rated > 0 or cycle.nudged != 0 or cycle.flat != 0
+    return asked and job.soft.rows > 0 and cycle.step_size >= STILL and control.pending == 0.0 and not without
+
+
+@inner
+def propose_step(session, cycle, control, q, work):
+    """Session.step ← a step from q, of first or second order, and its size; or a limit is released."""
+    job = session.job
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    evaluate_soft(job, EVALUATE_JACOBIAN, work.new_q, work.new_q, parts.memory)
+    if cycle.nudged != 0:
+        cycle.step_size = NUDGE
+        control.slope = 0.0
+    else:
+        cycle.step_size = propose(session, job, control, 0.5 * cycle.part if cycle.phase == MIDDLE else 0.0, work)
+    if not cycle.step_size < 1e100:
+        cycle.status = FAILED
+        return END
+    has_forces = cycle.stopped == 0 and cycle.nudged == 0  # SoftWork.forces are those of this step
+    if job.stop_count > 0 and has_forces and release_stop(session, job, control):
+        cycle.changes += 1
+        cycle.phase = BASE
+        return AGAIN
+    cycle.bent = is_bent(job, control, cycle)
+    cycle.is_cut = 0
+    if cycle.bent != 0:
+        plain_size = cycle.step_size
+        cycle.step_size, cycle.is_cut, products = bend_step(session, job, control, q, work)
+        if products == 0:  # no pose near enough for a difference; the step of first order was overwritten
+            control.curved = 0.0
+            cycle.flat = 1
+            cycle.phase = READY
+            return AGAIN
+        cycle.left -= products // PRODUCTS
+        if cycle.is_cut == 0 and abs(cycle.step_size - plain_size) < ALIKE * plain_size:
+            control.curved = 0.0
+    if cycle.is_cut != 0 and cycle.step_size < NO_STEP:  # trust was reduced so far, at the end of a contact
+        control.trust = LONG_TRUST if job.rated > 0 else MOST_TRUST
+        cycle.status = STUCK
+        return END
+    return LINEARIZE
+
+
+@inner
+def move_within(session, cycle, control, q, work):
+    """work.new_q ← the next pose within a sub-step with rate rows, where they are evaluated."""
+    job = session.job
+    if cycle.phase != STAGE:
+        cycle.part = min(1.0, control.trust / max(cycle.step_size, STILL))
+        if cycle.phase == READY and cycle.part * cycle.step_size > RATED_TRUST:
+            begin_stages(session, job, cycle.part, work)
+            cycle.phase = STAGE
+    cycle.middles += 1
+    if cycle.phase == STAGE:
+        step = tail(session.curves, 2 * WIDTH * job.bodies)
+        move_by(job, q, stage_part(cycle.middles), step, work.new_q, work)
+    else:
+        move_by(job, q, 0.5 * cycle.part, session.step, work.new_q, work)
+        cycle.phase = MIDDLE
+    if is_finite(job.coordinates, work.new_q):
+        return LINEARIZE
+    cycle.tries += 1  # a contact ends before
+    cycle.part = 0.0
+    cycle.phase = BASE
+    control.trust = SHORTER * min(cycle.step_size, control.trust)
+    if cycle.tries < ATTEMPTS:
+        return AGAIN
+    control.trust = LONG_TRUST
+    control.linearized = 0.0
+    cycle.status = STUCK
+    return END
+
+
+@inner
+def retry(session, cycle, control, q):
+    """After a sub-step that failed: a shorter one, one of second order, or none; LINEARIZE if q is stationary."""
+    job = session.job
+    rated = job.rated > 0
+    if control.pending != 0.0:
+        set_drivers(session, job, 0.0)
+    cycle.tries += 1
+    if rated and cycle.tries < ATTEMPTS:
+        control.trust = SHORTER * min(cycle.step_size, control.trust)
+        cycle.phase = BASE
+        cycle.part = 0.0
+        return AGAIN
+    write_forces(session.hands, q)
+    control.trust = LONG_TRUST if rated else control.trust  # for the next target
+    control.linearized = 0.0 if rated else 1.0
+    if cycle.part != 0.0:
+        cycle.status = STUCK
+        return END
+    if cycle.bent == 0 and not rated and cycle.nudged == 0 and cycle.flat == 0:
+        control.curved = 1.0
+        if is_bent(job, control, cycle):
+            cycle.phase = READY
+            return AGAIN
+    return LINEARIZE
+
+
+@inner
+def hold_stops(session, cycle, control, work):
+    """Let limits hold that a sub-step has passed; then it is made again."""
+    job = session.job
+    if job.stop_count == 0 or not reach_stops(session, job, control, work):
+        return LINEARIZE
+    if control.pending != 0.0:
+        set_drivers(session, job, 0.0)
+    cycle.changes += 1
+    cycle.stopped = 1
+    cycle.phase = BASE
+    if cycle.changes < MOST_CHANGES:
+        return AGAIN
+    control.linearized = 0.0
+    cycle.status = STUCK
+    return END
+
+
+@inner
+def make_step(session, cycle, control, q, work):
+    """work.new_q ← a pose of a sub-step from q, or its end, with the factor at hand; returns what follows."""
+    job = session.job
+    rated = job.rated > 0
+    if cycle.phase == READY:
+        cycle.middles = 0
+        write_forces(session.hands, q)
+        keep_start(session.hands, q)
+        control.pending = 1.0 if cycle.changes > 0 or is_pending(job, session) else 0.0
+        copy_pose(job, q, work.new_q)
+    stationary = False
+    if cycle.phase == STAGE:
+        add_stage(session, job, control, cycle.middles, cycle.part, work)
+    else:
+        action = propose_step(session, cycle, control, q, work)
+        if action != LINEARIZE:
+            return action
+        stationary = cycle.step_size < STILL and control.pending == 0.0
+    if stationary:
+        cycle.part = 0.0
+    elif rated and cycle.middles < (STAGES if cycle.phase == STAGE else MIDDLES):
+        return move_within(session, cycle, control, q, work)
+    else:
+        cycle.part = try_steps(session, job, control, q, max(cycle.step_size, STILL), work)
+        cycle.phase = DONE
+        if cycle.part <= 0.0:
+            action = retry(session, cycle, control, q)
+            if action != LINEARIZE:
+                return action
+            stationary = True
+    if stationary:
+        if is_probed(control, session.hands, rated or cycle.nudged != 0 or control.pending != 0.0):
+            cycle.status = SATURATED
+            return END
+        cycle.nudged = find_descent(session, job, control, q, work)
+        cycle.phase = READY
+        return AGAIN
+    return hold_stops(session, cycle, control, work)
+
+
+@inner
+def passes_unseen(session, cycle, control, q, work):
+    """Whether a sub-step is to be shorter, since it may pass a singular pose; one that is passed is noted."""
+    job = session.job
+    sigma = signed_sigma(session, job, work)
+    is_long = cycle.part * cycle.step_size > LEAST_STEP and control.trust > LEAST_STEP
+    if is_long and sigma < LEFT * control.sigma:
+        return True
+    in_zone = is_singular(control, sigma) or sigma < 0.0 or control.in_zone != 0.0
+    if in_zone and leave_zone(session, job, control, q, work.new_q, sigma):
+        note_event(session, control, BIFURCATION, 0.0, sigma)
+    control.walked += cycle.part * cycle.step_size
+    if control.in_zone == 0.0 and (in_zone or control.walked > FRESH * control.sigma):
+        known = control.sigma
+        refresh_sigma(session, job, control, ROUNDS, work)
+        if is_long and not in_zone and control.looped != 0.0 and control.sigma < LEFT * known:
+            control.sigma = 0.0  # that of the last pose, anew from these vectors
+            return True
+    return False
+
+
+@inner
+def take_pose(session, cycle, control, q, work):
+    """After a linearisation at work.new_q: q ← the end of a sub-step, if it is one; returns what follows."""
+    job = session.job
+    if cycle.phase == MIDDLE or cycle.phase == STAGE:
+        control.linearized = 0.0
+        return AGAIN
+    control.linearized = 1.0
+    if cycle.phase == BASE:
+        cycle.phase = READY
+        if control.sigma == 0.0 and job.equations > 0:
+            refresh_sigma(session, job, control, 30, work)
+            clear_way(session, job, control)
+        return AGAIN
+    length = cycle.part * cycle.step_size
+    if job.equations > 0 and control.sigma > 0.0 and passes_unseen(session, cycle, control, q, work):
+        control.trust = max(LEAST_STEP, SHORTER * length)
+        if control.pending != 0.0:
+            set_drivers(session, job, 0.0)
+        cycle.phase = BASE
+        return AGAIN
+    if cycle.part < WHOLE and cycle.bent != 0:
+        control.trust = length
+        cycle.is_cut = 1
+    if length > LEAST_STEP:
+        control.probed = 0.0
+    cycle.moved = 1
+    cycle.nudged = 0
+    cycle.changes = 0
+    cycle.tries = 0
+    cycle.stopped = 0
+    cycle.flat = 0
+    cycle.phase = READY
+    keep_drivers(session, job)
+    copy_pose(job, work.new_q, q)
+    control.substeps += 1.0
+    cycle.left -= 1
+    control.trust = 2.0 * control.trust
+    return END if (cycle.part >= WHOLE and cycle.is_cut == 0) or cycle.left <= 0 else AGAIN
+
+
+def _cycle(op, ints, floats, q, first, second, third, memory):
+    """One servo cycle; returns IDLE, REACHED, MOVING, SATURATED, STUCK or FAILED."""
+    session = Session(ints)
+    control = Control(floats)
+    job = session.job
+    work = Work(job.pieces, memory)
+    control.cycles += 1.0
+    held = take_targets(session, control)
+    if held == 0 and not is_pending(job, session):
+        return IDLE
+    cycle = local(Cycle)
+    cycle.status = MOVING
+    cycle.left = int(control.most_substeps)
+    cycle.phase = BASE if control.linearized == 0.0 else READY
+    action = AGAIN
+    while action != END:
+        limit_trust(job, control)
+        action = LINEARIZE
+        if cycle.phase == BASE:
+            cycle.middles = 0
+            copy_pose(job, q, work.new_q)
+        else:
+            action = make_step(session, cycle, control, q, work)
+        if action == LINEARIZE:
+            linearize_pose(job, control, work.new_q, work)
+            action = take_pose(session, cycle, control, q, work)
+    if cycle.moved != 0:
+        write_poses(session, job, q)
+    if cycle.status == STUCK:
+        write_forces(session.hands, q)
+    if cycle.status == FAILED:
+        control.linearized = 0.0
+    elif held > 0 and is_near(session.hands, control.length):
+        return FAILED if is_refused(session.hands) else REACHED
+    return cycle.status
 
 
 CYCLE = evaluator(_cycle)

@@ -14,14 +14,13 @@ Reads the tables of a session and the factor of the equations at hand; writes u,
 
 from math import sqrt
 
-from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics._dual import dot_6
-from cardan.dynamics._equations import JACOBIAN, SHIFT, SOLVE, X, call_algebra, piece, roots
-from cardan.dynamics.abi import WIDTH
-from cardan.interact import abi
+from cardan.dynamics._equations import SOLVE, call_algebra, roots
+from cardan.dynamics.tables import WIDTH
+from cardan.kernel.fields import after
 from cardan.kernel.jit import inner
-from cardan.kernel.memory import floats_at, integers_at, tail
-from cardan.system.layout import POSE
+from cardan.kernel.memory import tail
+from cardan.system.tables import POSE
 
 LEAST_SIGMA = 1e-3  # with a smaller σ solutions are refined
 MOST_ZONE = 5e-3  # σ of a pose whose singular vectors can be a reference, at the most
@@ -42,34 +41,34 @@ MOST_ROUNDS = 16
 @inner
 def refine(control, most):
     """Let solutions be refined at most so often, unless J has nearly lost rank."""
-    full = control[abi.REFINED]
-    control[dynamics_abi.PROXIMAL] = min(most, full) if control[abi.SIGMA] > LEAST_SIGMA else full
+    full = control.refined
+    control.proximal = min(most, full) if control.sigma > LEAST_SIGMA else full
 
 
 @inner
 def times_jacobian(job, v, out, work):
     """out ← Ĵ v."""
-    pattern = integers_at(job[dynamics_abi.PATTERN])
-    jacobian = piece(job, JACOBIAN, work)
-    strip = tail(pattern, dynamics_abi.P_HEADER)
-    for _ in range(pattern[dynamics_abi.P_STRIPS]):
-        at = strip[dynamics_abi.S_ENTRY]
-        for i in range(strip[dynamics_abi.S_ROWS]):
+    pattern = job.pattern
+    jacobian = work.jacobian
+    strip = pattern.strips
+    for _ in range(pattern.strip_count):
+        at = strip.entry
+        for i in range(strip.rows):
             e = 0.0
-            for s in range(strip[dynamics_abi.S_SLOTS]):
-                e += dot_6(tail(jacobian, at), tail(v, WIDTH * strip[dynamics_abi.S_BODIES + s]))
+            for s in range(strip.slots):
+                e += dot_6(tail(jacobian, at), tail(v, WIDTH * strip.bodies[s]))
                 at += WIDTH
-            out[strip[dynamics_abi.S_FIRST] + i] = e
-        strip = tail(strip, dynamics_abi.S_BODIES + strip[dynamics_abi.S_SLOTS])
+            out[strip.first + i] = e
+        strip = after(strip, strip.slots)
 
 
 @inner
-def signed_sigma(table, job, work):
+def signed_sigma(session, job, work):
     """uᵀ Ĵ v with the vectors of the reference pose."""
-    n = job[dynamics_abi.EQUATIONS]
-    x = piece(job, X, work)
-    times_jacobian(job, floats_at(table[abi.FIRST_V]), x, work)
-    u = floats_at(table[abi.FIRST_U])
+    n = job.equations
+    x = work.x
+    times_jacobian(job, session.first_v, x, work)
+    u = session.first_u
     e = 0.0
     for i in range(n):
         e += u[i] * x[i]
@@ -79,30 +78,30 @@ def signed_sigma(table, job, work):
 @inner
 def is_singular(control, sigma):
     """Whether a pose with this σ is so near to a singular one that its own u and v can be no reference."""
-    return abs(sigma) <= min(MOST_ZONE, ZONE_PART * control[abi.WIDEST])
+    return abs(sigma) <= min(MOST_ZONE, ZONE_PART * control.widest)
 
 
 @inner
 def longest_step(control):
     """Of a sub-step [rad], and of the extent: shorter towards a singular pose, so that it is not passed unseen."""
-    sigma = control[abi.SIGMA]
-    least = STRIDE if sigma > SMALL * control[abi.WIDEST] or control[abi.IN_ZONE] > 0.0 else LEAST_STEP
+    sigma = control.sigma
+    least = STRIDE if sigma > SMALL * control.widest or control.in_zone > 0.0 else LEAST_STEP
     return max(least, KEPT * sigma)
 
 
 @inner
-def leave_zone(table, job, control, q, new_q, sigma):
+def leave_zone(session, job, control, q, new_q, sigma):
     """Add a sub-step to WAY, the displacement since σ is too small to renew v.
 
     Returns whether a singular pose was passed, when σ is large again or another branch was taken; then WAY is zero.
     """
-    n6 = WIDTH * job[dynamics_abi.BODIES]
+    n6 = WIDTH * job.bodies
     mass = tail(roots(job), n6)
-    v = floats_at(table[abi.FIRST_V])
-    way = floats_at(table[abi.WAY])
+    v = session.first_v
+    way = session.way
     across = 0.0
     square = 0.0
-    for b in range(job[dynamics_abi.BODIES]):
+    for b in range(job.bodies):
         one = tail(q, POSE * b)
         two = tail(new_q, POSE * b)
         for i in range(WIDTH):
@@ -117,43 +116,43 @@ def leave_zone(table, job, control, q, new_q, sigma):
             way[k] += e * mass[k]
             across += way[k] * v[k]
             square += way[k] * way[k]
-    control[abi.IN_ZONE] = 1.0
+    control.in_zone = 1.0
     taken = abs(across) > TAKEN * sqrt(square)
-    firm = abs(across) > max(FIRMLY * sqrt(square), FIRM * control[dynamics_abi.LENGTH])
+    firm = abs(across) > max(FIRMLY * sqrt(square), FIRM * control.length)
     if is_singular(control, sigma) and not firm:
         return False
-    clear_way(table, job, control)
+    clear_way(session, job, control)
     return sigma < 0.0 or taken
 
 
 @inner
-def clear_way(table, job, control):
-    way = floats_at(table[abi.WAY])
-    for i in range(WIDTH * job[dynamics_abi.BODIES]):
+def clear_way(session, job, control):
+    way = session.way
+    for i in range(WIDTH * job.bodies):
         way[i] = 0.0
-    control[abi.IN_ZONE] = 0.0
+    control.in_zone = 0.0
 
 
 @inner
-def refresh_sigma(table, job, control, rounds, work):
+def refresh_sigma(session, job, control, rounds, work):
     """u, v ← singular vectors of the least singular value, by inverse iterations v ← Ĵᵀ(ĴĴᵀ)⁻² Ĵ v.
 
     Some rounds, and more while σ falls: where two singular values cross, v turns to another vector.  A random part is
     added in each round, another one each time, since one alone may have no part along that vector.
     """
-    n = job[dynamics_abi.EQUATIONS]
-    n6 = WIDTH * job[dynamics_abi.BODIES]
-    x = piece(job, X, work)
-    v = floats_at(table[abi.FIRST_V])
-    u = floats_at(table[abi.FIRST_U])
-    noise = floats_at(table[abi.NOISE])
-    step = piece(job, SHIFT, work)
+    n = job.equations
+    n6 = WIDTH * job.bodies
+    x = work.x
+    v = session.first_v
+    u = session.first_u
+    noise = session.noise
+    step = work.shift
     mixed = MIXED / sqrt(float(n6))
     refine(control, 0.0)
     sigma = 1e300
     for k in range(max(rounds, MOST_ROUNDS)):
-        at = int(control[abi.MIXES]) % n6
-        control[abi.MIXES] += 1.0
+        at = int(control.mixes) % n6
+        control.mixes += 1.0
         for i in range(n6):
             step[i] = v[i] + mixed * noise[at]
             at = at + 1 if at + 1 < n6 else 0
@@ -182,6 +181,6 @@ def refresh_sigma(table, job, control, rounds, work):
             break
     for i in range(n):
         u[i] = u[i] / sigma if sigma > 0.0 else 0.0
-    control[abi.SIGMA] = sigma
-    control[abi.WALKED] = 0.0
-    control[abi.WIDEST] = max(control[abi.WIDEST], sigma)
+    control.sigma = sigma
+    control.walked = 0.0
+    control.widest = max(control.widest, sigma)

@@ -11,10 +11,10 @@ from cardan.analysis.starts import Start, start_angles, start_coordinates, start
 from cardan.analysis.whole_turns import with_whole_turns
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
-from cardan.interact import abi
+from cardan.interact import tables
 from cardan.lazy import LazyModule
-from cardan.solvers import abi as solvers_abi
 from cardan.solvers import methods
+from cardan.solvers.tables import Control
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray, System
@@ -45,7 +45,7 @@ class Closing:
         self._job = stage.job(problem)
         self._job.start(_target(system, length, self.tolerance))
         self._control = self._job.control
-        self._control[solvers_abi.CHUNK] = 1.0
+        self._control[Control.chunk.first] = 1.0
         self.kernel: Any = _blocks.run_at
         from cardan.kernel.memory import address_of
 
@@ -59,17 +59,17 @@ class Closing:
         angles = formulations.angles(self._system, self._poses)
         found, _ = verdict.judge_system(self._system, state.coordinates, angles, self.tolerance, self.time)
         self.is_met = found.met
-        return abi.IDLE if found.met else abi.STUCK
+        return tables.IDLE if found.met else tables.STUCK
 
     @property
     def residual(self) -> float:
         """Largest residual after the last step, or at the start; lengths relative to the extent, angles in radians."""
-        return float(self._control[solvers_abi.RESIDUAL_MAX]) if self.iterations else self._first_residual
+        return float(self._control[Control.residual_max.first]) if self.iterations else self._first_residual
 
     @property
     def iterations(self) -> int:
         """Number of steps made."""
-        return int(self._control[solvers_abi.ITERATIONS])
+        return int(self._control[Control.iterations.first])
 
     @property
     def state(self) -> State:

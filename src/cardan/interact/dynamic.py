@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from cardan.dynamics import abi as dynamics_abi
+from cardan.dynamics import tables as dynamics_tables
 from cardan.dynamics.integrate import Integration
-from cardan.interact import abi
+from cardan.dynamics.tables import Soft
+from cardan.interact import tables
 from cardan.lazy import LazyModule
 from cardan.system.state import FloatArray
-from cardan.system.system import IntArray
 
 _blocks = LazyModule("cardan.solvers._blocks")
 _adams = LazyModule("cardan.dynamics._adams")
@@ -29,14 +27,12 @@ class DynamicRun(Integration):
 
     failed_step: FloatArray  # displacement of the last cycle that failed
 
-    def take(self, soft: IntArray, hands: FloatArray) -> None:
+    def take(self, soft: Soft, hands: FloatArray) -> None:
         """Let the hands of a session act: the table of their rows, and their records."""
         self._soft, self._hands = soft, hands
         self._spring: FloatArray = np.zeros(self.v.size)
-        from cardan.kernel.memory import address_of
-
-        soft[dynamics_abi.SOFT_EXTRA] = address_of(self._spring if self.job[dynamics_abi.ASKS] else self.extra)
-        self.job[dynamics_abi.SOFT_SOLVER] = _dynamic.SOLVE
+        soft.extra = self._spring if self.job.asks else self.extra
+        self.job.soft_solver = _dynamic.SOLVE
         arrays = (self.q, self.v, self.floats, self.active, self.bounds)
         self._kept = [(array, np.empty_like(array)) for array in arrays]
         assert _adams.ADVANCE and _runge_kutta.ADVANCE  # load all kernels now, not in the first cycle
@@ -51,31 +47,31 @@ class DynamicRun(Integration):
         """One cycle; returns a status of a session.  If it fails, the last pose is kept, at rest."""
         for array, kept in self._kept:
             kept[...] = array
-        time, redundant, events = self.time, float(self.control[dynamics_abi.REDUNDANT]), len(self.events)
+        time, redundant, events = self.time, float(self.control.redundant), len(self.events)
         status = self._cycle(time + self.step)
         if _dynamic.turns_far(self._hands, self.v, MOST_TURN / self.step):
-            parts, status = 1, int(dynamics_abi.NOT_FINITE)
-            while status == dynamics_abi.NOT_FINITE and parts < MOST_DIVISIONS:
+            parts, status = 1, int(dynamics_tables.NOT_FINITE)
+            while status == dynamics_tables.NOT_FINITE and parts < MOST_DIVISIONS:
                 parts *= 2
                 self._return(time, redundant)
                 del self.events[events:]
                 status = self._divide(time, parts)
-        if status in (dynamics_abi.RUNNING, dynamics_abi.DONE):
+        if status in (dynamics_tables.RUNNING, dynamics_tables.DONE):
             _dynamic.end_hands(self._hands, self.q, self.step)
             del self.events[:-MOST_EVENTS]
-            return abi.MOVING
+            return tables.MOVING
         self.failed_step = self.step * np.nan_to_num(self.v)
         self._return(time + self.step, redundant)
         self.v[:] = 0.0
         _dynamic.begin_hands(self._hands, self.q, self.step)  # they may have followed a pose that is not finite
         _dynamic.end_hands(self._hands, self.q, self.step)
-        return abi.FAILED if status == dynamics_abi.NOT_FINITE else abi.STUCK
+        return tables.FAILED if status == dynamics_tables.NOT_FINITE else tables.STUCK
 
     def _return(self, time: float, redundant: float) -> None:
         """Return to the state before the cycle, at some time."""
         for array, kept in self._kept:
             array[...] = kept
-        self.control[dynamics_abi.REDUNDANT], self.control[dynamics_abi.TIME] = redundant, time
+        self.control.redundant, self.control.time = redundant, time
 
     def _divide(self, time: float, parts: int) -> int:
         """The same cycle again, in parts; it ends with NOT_FINITE in a part in which a body turns too far."""
@@ -84,8 +80,8 @@ class DynamicRun(Integration):
         for k in range(parts):
             status = self._cycle(time + (k + 1) * self.step, whole - k * self.step)
             if _dynamic.turns_far(self._hands, self.v, MOST_TURN / self.step):
-                status = int(dynamics_abi.NOT_FINITE)
-            if status not in (dynamics_abi.RUNNING, dynamics_abi.DONE):
+                status = int(dynamics_tables.NOT_FINITE)
+            if status not in (dynamics_tables.RUNNING, dynamics_tables.DONE):
                 break
         self.step = whole
         return status
@@ -94,19 +90,21 @@ class DynamicRun(Integration):
         """left: time [s] in which hands that hold reach their targets; that of one step, if it is not given."""
         c, h = self.control, self.step
         _dynamic.begin_hands(self._hands, self.q, h if left is None else left)
-        self._soft[dynamics_abi.SOFT_BEGINS] = 1
-        c[dynamics_abi.DRIVE_AT] = c[dynamics_abi.DRIVE_COUNT]  # values of another time
+        self._soft.begins = 1
+        c.drive_at = c.drive_count  # values of another time
         status = self.begin()
-        self._soft[dynamics_abi.SOFT_BEGINS] = 0
-        if status != dynamics_abi.RUNNING:
+        self._soft.begins = 0
+        if status != dynamics_tables.RUNNING:
             return status
         a = self._last_acceleration()
-        solve: tuple[Any, ...] = (dynamics_abi.IMPLICIT, self.job, c, self.q, self.v, self.extra, a, self.work)
-        _blocks.call_at(_dynamic.SOLVE, *solve)
-        c[dynamics_abi.ERROR] = 0.0
+        table = self.job.as_ints, c.as_floats
+        _blocks.call_at(
+            _dynamic.SOLVE, dynamics_tables.IMPLICIT, *table, self.q, self.v, self.extra, a, self.work
+        )
+        c.error = 0.0
         for _ in range(MOST_PARTS):
             status = self.advance(until, 10)
-            if status != dynamics_abi.RUNNING:
+            if status != dynamics_tables.RUNNING:
                 break
         return status
 

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 import numpy as np
 
 from cardan.errors import ModelError, SessionError
-from cardan.interact import abi
+from cardan.interact import tables
 from cardan.system import check
 from cardan.system.state import FloatArray
 
 if TYPE_CHECKING:
     from cardan.interact.session import Session
+
+
+VERSION, ASKED = tables.Hand.version.first, tables.Hand.asked.first
 
 
 class Hand:
@@ -23,12 +26,12 @@ class Hand:
     mechanism on the hand.
     """
 
-    __slots__ = ("_floats", "_origin", "_row", "_session", "body", "kind", "local")
+    __slots__ = ("_floats", "_origin", "_record", "_session", "body", "kind", "local")
 
-    def __init__(self, session: Session, row: FloatArray, body: str, local: Any, kind: str) -> None:
+    def __init__(self, session: Session, record: tables.Hand, body: str, local: Any, kind: str) -> None:
         self._session: Session | None = session
-        self._row = row
-        self._floats: Any = row.data  # faster than an array, number by number
+        self._record = record
+        self._floats: Any = record.as_floats.data  # faster than an array, number by number
         self._origin: tuple[float, float, float] = tuple(session._origin.tolist())
         self.body: str = body
         self.local: Any = local
@@ -37,7 +40,8 @@ class Hand:
     @property
     def target(self) -> FloatArray:
         """Target of the grasped point [m] in world axes, shape (3,)."""
-        return self._vector(abi.ASKED) + self._origin
+        vector: FloatArray = self._record.asked[:3] + self._origin
+        return vector
 
     @target.setter
     def target(self, value: Any) -> None:
@@ -48,34 +52,33 @@ class Hand:
             raise ModelError(
                 f"the target of the hand on {self.body!r} is {value!r}; it must be three numbers"
             ) from None
-        if not abs(x) + abs(y) + abs(z) < abi.FARTHEST:
+        if not abs(x) + abs(y) + abs(z) < tables.FARTHEST:
             raise ModelError(
                 f"the target of the hand on {self.body!r} is {(x, y, z)}; it must be finite, "
-                f"and nearer than {abi.FARTHEST:g} m"
+                f"and nearer than {tables.FARTHEST:g} m"
             )
         if self._session is None or self._session._is_closed:
             self._check()
         f, (a, b, c) = self._floats, self._origin
-        f[abi.VERSION] += 1.0
-        f[abi.ASKED], f[abi.ASKED + 1], f[abi.ASKED + 2] = x - a, y - b, z - c
-        f[abi.VERSION] += 1.0
+        f[VERSION] += 1.0
+        f[ASKED], f[ASKED + 1], f[ASKED + 2] = x - a, y - b, z - c
+        f[VERSION] += 1.0
 
     @property
     def orientation(self) -> FloatArray:
         """Target orientation of the body, (w, x, y, z), shape (4,); only for a hand that holds a pose."""
         self._check_pose()
-        return self._row[abi.ASKED + 3 : abi.ASKED + 7].copy()
+        vector: FloatArray = self._record.asked[3:].copy()
+        return vector
 
     @orientation.setter
     def orientation(self, value: Any) -> None:
         self._check_pose()
         self._check()
         turned = check.quaternion(value, f"the orientation of the hand on {self.body!r}")
-        f = self._floats
-        f[abi.VERSION] += 1.0
-        for i, e in enumerate(turned):
-            f[abi.ASKED + 3 + i] = e
-        f[abi.VERSION] += 1.0
+        self._record.version += 1.0
+        self._record.asked[3:] = turned
+        self._record.version += 1.0
 
     def _check_pose(self) -> None:
         if self.kind != "pose":
@@ -84,7 +87,8 @@ class Hand:
     @property
     def point(self) -> FloatArray:
         """Position of the grasped point [m] in world axes, shape (3,)."""
-        return self._vector(abi.NOW) + self._origin
+        vector: FloatArray = self._record.now[:3] + self._origin
+        return vector
 
     @property
     def force(self) -> FloatArray:
@@ -92,7 +96,8 @@ class Hand:
 
         In kinematic mode it is stiffness·(point − target).
         """
-        return self._vector(abi.FORCE)
+        vector: FloatArray = self._record.force.copy()
+        return vector
 
     @property
     def torque(self) -> FloatArray:
@@ -100,33 +105,34 @@ class Hand:
 
         It is zero unless the hand holds a pose.
         """
-        return self._vector(abi.TORQUE)
+        vector: FloatArray = self._record.torque.copy()
+        return vector
 
     @property
     def stiffness(self) -> float:
         """Stiffness of the hand [N/m]; rotations have the stiffness times the square of the body's size [N m/rad]."""
-        return float(self._row[abi.STIFFNESS])
+        return float(self._record.stiffness)
 
     @stiffness.setter
     def stiffness(self, value: Any) -> None:
-        given = check.positive(value, f"the stiffness of the hand on {self.body!r}")
+        stiffness = check.positive(value, f"the stiffness of the hand on {self.body!r}")
         self._check()
-        self._row[abi.TWIST] *= given / self._row[abi.STIFFNESS]
-        self._row[abi.STIFFNESS] = given
+        self._record.twist *= stiffness / self._record.stiffness
+        self._record.stiffness = stiffness
 
     @property
     def damping(self) -> float:
         """Damping of a hand that is a spring [N s/m]; for rotations it is times the square of the body's size."""
-        return float(self._row[abi.DAMPING])
+        return float(self._record.damping)
 
     @damping.setter
     def damping(self, value: Any) -> None:
-        given = check.positive(value, f"the damping of the hand on {self.body!r}", zero=True)
+        damping = check.positive(value, f"the damping of the hand on {self.body!r}", zero=True)
         self._check()
         if self._session is not None and self._session.mode == "kinematic":
             raise ModelError(f"the hand on {self.body!r} has no damping, because no time passes in a kinematic session")
-        square = self._row[abi.TWIST] / self._row[abi.STIFFNESS]
-        self._row[abi.DAMPING], self._row[abi.UNTWIST] = given, given * square
+        square = self._record.twist / self._record.stiffness
+        self._record.damping, self._record.untwist = damping, damping * square
 
     def release(self) -> None:
         """Release the body; the hand cannot be used afterwards."""
@@ -138,10 +144,6 @@ class Hand:
         if self._session is None:
             raise SessionError(f"the hand on {self.body!r} was released; grasp the body again")
         self._session._check_open()
-
-    def _vector(self, at: int) -> FloatArray:
-        found: FloatArray = self._row[at : at + 3].copy()
-        return found
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise SessionError(

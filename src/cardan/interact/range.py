@@ -16,9 +16,16 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from cardan import joints
 from cardan.analysis.touching import lost_contacts
+from cardan.dynamics.build import metric_equations
 from cardan.dynamics.equations import Equations
 from cardan.errors import ModelError
+from cardan.joints import Coordinate
+from cardan.joints.making import make
+from cardan.joints.ownership import chosen_coordinate
+from cardan.system import check
+from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray
 
 STEP: Final = 0.05  # [rad], and of the extent: of one step along the path
@@ -68,12 +75,12 @@ class Explorer:
         e = equations
         self.system = e.system
         self.problem = e.problem.with_floats(floats)
-        stop_rows = {int(row[1]) for row in e.stop_table}
-        self.hard = np.array([row for row in sorted(map(int, e.equations)) if row not in stop_rows], dtype=np.int64)
+        stops = e.stop_table["row"].tolist()
+        self.hard = np.array([row for row in sorted(map(int, e.equations)) if row not in stops], dtype=np.int64)
         fixed = [k for k, stop in enumerate(e.stops) if stop.lower == stop.upper]
-        self.stops = [(stop, int(e.stop_table[k][1])) for k, stop in enumerate(e.stops) if stop.name != name]
+        self.stops = [(stop, row) for stop, row in zip(e.stops, stops, strict=True) if stop.name != name]
         self.held = {self.stops[k][1]: self.stops[k][0].lower for k in range(len(self.stops)) if k in fixed}
-        (self.row,) = [int(e.stop_table[k][1]) for k, stop in enumerate(e.stops) if stop.name == name]
+        (self.row,) = [row for stop, row in zip(e.stops, stops, strict=True) if stop.name == name]
         self.scale = 1.0 / np.sqrt(e.masses.ravel())
         self.length = e.system.judged_length
         self.weights = e.problem.scales[: e.problem.rows]
@@ -366,3 +373,34 @@ class Explorer:
     def _stop(self, row: int) -> Any:
         """The limit that has a row."""
         return next(stop for stop, own in self.stops if own == row)
+
+
+def probed(drawing: Drawing, of: Any, axis: Any) -> tuple[str, Equations, str]:
+    """The metric equations with one more coordinate: the name of a limit without bounds, and the unit.
+
+    of: a joint, its name, or a coordinate, and the name of one of several; or a hand, and a direction.
+    """
+    if drawing.contents.rate_rows:
+        rows = ", ".join(map(repr, drawing.contents.rate_rows))
+        raise ModelError(
+            f"range cannot consider rate rows ({rows}), because they exclude no pose; explore without them"
+        )
+    name = "range"
+    while drawing.contents.has(name):
+        name += "'"
+    if hasattr(of, "local"):
+        frame = drawing.contents.bodies[of.body].frame(of.local, z=axis)
+        chosen = joints.coordinate(drawing.contents.ground.frame(z=axis), frame, "displacement")
+    elif isinstance(of, Coordinate):
+        if of.joint not in drawing.contents.joints:
+            raise ModelError(f"range was given {of!r}; it must be a joint of this mechanism, or a coordinate of one")
+        chosen = drawing.contents.joints[of.joint].of(of.name)
+    else:
+        key = getattr(of, "name", of)
+        joint = drawing.contents.joints.get(key) if isinstance(key, str) else None
+        if joint is None:
+            raise check.unknown(key, "joint of this session", drawing.contents.joints)
+        chosen = chosen_coordinate(drawing.contents, f"range of {key!r}", joint, axis)
+    limit = make(drawing.contents, joints.limit, name, (chosen,), {"lower": -1e300, "upper": 1e300})
+    unit = "m" if chosen.kind in ("displacement", "distance") else "rad"
+    return name, metric_equations(drawing.with_joint(limit)), unit

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from cardan.dynamics import abi as dynamics_abi
 from cardan.errors import ModelError, SessionError
-from cardan.interact import abi
+from cardan.interact.tables import Entry
 from cardan.system.state import FloatArray, State
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class Record:
         self._session: Session | None = session
         self._first = session.cycles
         self._cycles = 0
-        self._targets: FloatArray = np.zeros(most * abi.R_ENTRY)
+        self._targets: FloatArray = np.zeros(most * Entry.size)
         self._actions: list[Action] = []
         self._options = {"mode": session.mode, "rate": session.rate, "hand": session.hand}
         self._state: State = session.state
@@ -52,8 +51,8 @@ class Record:
     @property
     def targets(self) -> FloatArray:
         """Cycle, hand, and the position [m] (from the session's origin) and quaternion of each target, shape (n, 9)."""
-        count = self._count if self._session is None else int(self._session._control[abi.RECORDED])
-        return self._targets.reshape(-1, abi.R_ENTRY)[:count]
+        count = self._count if self._session is None else int(self._session._control.recorded)
+        return self._targets.reshape(-1, Entry.size)[:count]
 
     def note(self, what: str, arguments: tuple[Any, ...]) -> None:
         """Add an action of Python."""
@@ -65,13 +64,13 @@ class Record:
             session = self._session
             with session._exclusive():
                 self._cycles = self.cycles
-                self._count = int(session._control[abi.RECORDED])
-                if self._count * abi.R_ENTRY > self._targets.size:
+                self._count = int(session._control.recorded)
+                if self._count * Entry.size > self._targets.size:
                     raise SessionError(f"the record is full after {MOST} targets; record a shorter drag")
-                session._table[abi.RECORD_SIZE] = 0
+                session._table.record_size = 0
                 session._recording = None
                 self._session = None
-                self._targets = self._targets[: abi.R_ENTRY * self._count].copy()
+                self._targets = self._targets[: Entry.size * self._count].copy()
         return self
 
     def replay(self, mechanism: Any) -> Session:
@@ -84,12 +83,11 @@ class Record:
             if array.shape != values.shape:
                 raise ModelError("the record is of another mechanism; replay it with the same one")
             array[...] = values
-        session._control[dynamics_abi.TIME] = self._time
+        session._control.time = self._time
         session._reset()
         session._adopt(self._held, self._hands)
         session._keep_start()
-        entries = self.targets
-        at = 0
+        entries = [Entry(row) for row in self.targets]
         actions = list(self._actions)
         for cycle in range(self._cycles + 1):
             while actions and actions[0].cycle == cycle:
@@ -97,10 +95,10 @@ class Record:
                 getattr(session, f"_{what}")(*arguments)
             if cycle == self._cycles:
                 break
-            while at < len(entries) and int(entries[at, abi.R_CYCLE]) == self._first + cycle + 1:
-                row = session._hand_row(int(entries[at, abi.R_HAND]))
-                row[abi.ASKED : abi.ASKED + 7] = entries[at, abi.R_TARGET :]
-                row[abi.VERSION] += 2.0
-                at += 1
+            while entries and int(entries[0].cycle) == self._first + cycle + 1:
+                entry = entries.pop(0)
+                record = session._hand_record(int(entry.hand))
+                record.asked = entry.target
+                record.version += 2.0
             session.step()
         return session

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from cardan.errors import SessionError
-from cardan.interact import abi
+from cardan.interact import tables
 from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.state import FloatArray
@@ -53,19 +53,17 @@ class _Clock:
         if rate > MOST_RATE:
             raise SessionError(f"rate_hz is {rate:g}; it must be {MOST_RATE:g} Hz at the most")
         self.period = 1.0 / rate
-        self.numbers: IntArray = np.zeros(_servo.NUMBERS, dtype=np.int64)
-        self.numbers[_servo.PERIOD] = round(1e9 / rate)
-        self.numbers[_servo.SPIN] = SPIN
-        self.numbers[_servo.CLOCK] = MONOTONIC
-        self.numbers[_servo.MOST] = FOREVER
-        self.numbers[_servo.GETTIME], self.numbers[_servo.NANOSLEEP] = _system_clock()
+        gettime, nanosleep = _system_clock()
+        self.loop = tables.Loop.new(
+            period=round(1e9 / rate), spin=SPIN, clock=MONOTONIC, most=FOREVER, gettime=gettime, nanosleep=nanosleep
+        )
         self.moments: IntArray = np.zeros(2, dtype=np.int64)
         self.durations: FloatArray = np.zeros(RING)
         self.lateness: FloatArray = np.zeros(RING)
 
     def stats(self) -> ServoStats:
         """What was measured so far."""
-        cycles, late, missed = (int(self.numbers[k]) for k in (_servo.CYCLES, _servo.LATE, _servo.MISSED))
+        cycles, late, missed = int(self.loop.cycles), int(self.loop.late), int(self.loop.missed)
         count = min(cycles, RING)
         step, lateness = self.durations[:count], self.lateness[:count]
         part = (cycles - late) / (cycles + missed) if cycles else 1.0
@@ -96,13 +94,13 @@ class Servo:
 
     @property
     def targets(self) -> FloatArray:
-        """Shared array, shape (MOST_HANDS, HAND): one record per hand, see :mod:`cardan.interact.abi`."""
-        return self._session._hand_floats.reshape(-1, abi.HAND)
+        """Shared array, shape (MOST_HANDS, Hand.size): one record per hand, see :mod:`cardan.interact.tables`."""
+        return self._session._hand_floats.reshape(-1, tables.Hand.size)
 
     def stop(self) -> ServoStats:
         """End the thread; returns its measurements."""
         self._ends = True
-        self._clock.numbers[_servo.STOP] = 1
+        self._clock.loop.stop = 1
         self._thread.join()
         self._session._servo = None
         if self._error is not None:
@@ -111,58 +109,58 @@ class Servo:
 
     def pause(self) -> None:
         """Stop after the current cycle; :meth:`resume` continues."""
-        self._clock.numbers[_servo.STOP] = 1
+        self._clock.loop.stop = 1
 
     def resume(self) -> None:
         """Continue after a pause."""
         if not self._ends:
             with self._turn:
-                self._clock.numbers[_servo.STOP] = 0
+                self._clock.loop.stop = 0
                 self._turn.notify()
 
     def _loop(self) -> None:
-        numbers = self._clock.numbers
+        loop = self._clock.loop
         try:
             while not self._ends:
                 with self._session._lock:
-                    if numbers[_servo.STOP] == 0:
+                    if loop.stop == 0:
                         self._run()
                 with self._turn:
-                    while numbers[_servo.STOP] and not self._ends:
+                    while loop.stop and not self._ends:
                         self._turn.wait(0.01)
         except BaseException as error:  # raised again by stop()
             self._error = error
 
     def _run(self) -> None:
         session, c = self._session, self._clock
-        if session.mode == "kinematic" and c.numbers[_servo.GETTIME]:
-            _servo.serve(c.numbers, *session._arrays, c.moments, c.durations, c.lateness)
+        if session.mode == "kinematic" and c.loop.gettime:
+            _servo.serve(c.loop.as_ints, *session._arrays, c.moments, c.durations, c.lateness)
             return
-        numbers = c.numbers
+        loop = c.loop
         due = clock.perf_counter() + c.period
-        while not numbers[_servo.STOP]:
+        while not loop.stop:
             clock.sleep(max(0.0, due - clock.perf_counter()))
             start = clock.perf_counter()
-            numbers[_servo.STATUS] = session._kernel(session._places)
+            loop.status = session._kernel(session._places)
             end = clock.perf_counter()
-            at = numbers[_servo.CYCLES] % RING
+            at = loop.cycles % RING
             c.durations[at], c.lateness[at] = 1e9 * (end - start), 1e9 * (start - due)
-            numbers[_servo.CYCLES] += 1
+            loop.cycles += 1
             due += c.period
             if end > due:
-                numbers[_servo.LATE] += 1
+                loop.late += 1
                 skipped = max(0, int((end - due) / c.period))
-                numbers[_servo.MISSED] += skipped
+                loop.missed += skipped
                 due += skipped * c.period
 
 
 def idle(rate_hz: float, seconds: float) -> ServoStats:
     """The same loop with cycles that do nothing: the lateness of the machine itself."""
     c = _Clock(rate_hz)
-    c.numbers[_servo.MOST] = round(rate_hz * seconds)
+    c.loop.most = round(rate_hz * seconds)
     table = np.array([_servo.IDLE], dtype=np.int64)
     some = np.zeros(1)
-    _servo.serve(c.numbers, table, some, some, some, c.moments, c.durations, c.lateness)
+    _servo.serve(c.loop.as_ints, table, some, some, some, c.moments, c.durations, c.lateness)
     return c.stats()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, NoReturn, SupportsIndex
 
@@ -15,26 +14,28 @@ from cardan.analysis.simulate import start_velocities
 from cardan.analysis.touching import lost_contacts, refuse_jumps
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
-from cardan.dynamics import abi as dynamics_abi
-from cardan.dynamics.equations import Equations
-from cardan.dynamics.integrate import Integration
+from cardan.dynamics import tables as dynamics_tables
+from cardan.dynamics.build import equations_of, metric_equations
+from cardan.dynamics.equations import AnyArray
+from cardan.dynamics.integrate import Integration, Settings
 from cardan.errors import ModelError, SessionError
-from cardan.interact import abi
+from cardan.interact import tables
 from cardan.interact.closing import Closing
 from cardan.interact.dynamic import DynamicRun
 from cardan.interact.hand import Hand
-from cardan.interact.range import Explorer, Range
+from cardan.interact.range import Explorer, Range, probed
 from cardan.interact.record import Record
 from cardan.interact.servo import Servo
 from cardan.lazy import LazyModule
 from cardan.math import euler
-from cardan.solvers.abi import Outcome
-from cardan.system import check, layout
+from cardan.solvers.tables import Outcome
+from cardan.system import check
+from cardan.system import tables as layout
+from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State
-from cardan.system.system import IntArray, System
+from cardan.system.system import IntArray
 
 _blocks = LazyModule("cardan.solvers._blocks")
-_equations = LazyModule("cardan.dynamics._equations")
 _hands = LazyModule("cardan.interact._hands")
 _kinematic = LazyModule("cardan.interact._kinematic")
 _soft = LazyModule("cardan.dynamics._soft")
@@ -52,18 +53,18 @@ COPIED: Final = (
     "with record.replay(m)"
 )
 
-RUNNING, MOVING = int(Outcome.RUNNING), int(abi.MOVING)  # ints: an enum member takes longer to compare
+RUNNING, MOVING = int(Outcome.RUNNING), int(tables.MOVING)  # ints: an enum member takes longer to compare
 
 
 class SessionStatus(IntEnum):
     """Result of a cycle."""
 
-    IDLE = abi.IDLE  # no hand, and nothing to drive; the joints are closed
-    REACHED = abi.REACHED  # every hand is at its target
-    MOVING = abi.MOVING  # on the way
-    SATURATED = abi.SATURATED  # as near to the targets as joints and limits allow
-    STUCK = abi.STUCK  # no step closes the joints further; the last pose is kept
-    FAILED = abi.FAILED  # numbers are not finite; the last pose is kept
+    IDLE = tables.IDLE  # no hand, and nothing to drive; the joints are closed
+    REACHED = tables.REACHED  # every hand is at its target
+    MOVING = tables.MOVING  # on the way
+    SATURATED = tables.SATURATED  # as near to the targets as joints and limits allow
+    STUCK = tables.STUCK  # no step closes the joints further; the last pose is kept
+    FAILED = tables.FAILED  # numbers are not finite; the last pose is kept
 
 
 class SessionEvent(NamedTuple):
@@ -79,10 +80,10 @@ class SessionEvent(NamedTuple):
 
 CONTACT_ENDS: Final = "contact ends"
 EVENT_NAMES: Final = {
-    abi.BIFURCATION: "bifurcation",
-    abi.LIMIT_REACHED: "limit reached",
-    abi.LIMIT_LEFT: "limit left",
-    abi.BAD_TARGET: "bad target",
+    tables.BIFURCATION: "bifurcation",
+    tables.LIMIT_REACHED: "limit reached",
+    tables.LIMIT_LEFT: "limit left",
+    tables.BAD_TARGET: "bad target",
 }
 
 
@@ -94,8 +95,7 @@ class Session:
 
     def __init__(
         self,
-        system: System,
-        equations: Callable[[], Equations],
+        drawing: Drawing,
         owner: Any,
         state: Any,
         *,
@@ -106,25 +106,22 @@ class Session:
         closed: bool = True,
         formulation: formulations.Formulation = "manifold",
         tolerance: float = verdict.TOLERANCE,
-        probe: Callable[[Any, Any], tuple[str, Equations, str]],
     ) -> None:
-        """system: that of kinematics, which assembles the start.
+        """drawing: of the mechanism; later changes of it do not matter to the session.
 
-        equations: returns the equations of motion; in a kinematic session with a size of each body for its mass.
-        probe: gives the equations with one more coordinate, for its range.
         owner: the mechanism, whose bodies and joints the methods accept.
         """
-        self._probed = probe
+        system = drawing.system
+        self._drawing, self._kinematics = drawing, system
         self._owner = owner
         self._ended: tuple[str, ...] = ()  # contacts that ended in the last cycle
-        self._made = system, equations
-        self._numbers = {name: k for k, name in enumerate(owner.bodies)}
+        self._numbers = {name: k for k, name in enumerate(system.names)}
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self._mode = check.choice(mode, "mode", MODES)
         if mode == "dynamic":
             refuse_jumps(system)
         self.rate = check.positive(rate, "rate")
-        self._hands: list[Hand | None] = [None] * abi.MOST_HANDS
+        self._hands: list[Hand | None] = [None] * tables.MOST_HANDS
         self._lock = threading.Lock()
         # one permit to use the session, taken by pop, which is atomic and faster than a lock
         self._permits: list[None] = [None]
@@ -145,13 +142,14 @@ class Session:
 
     def _begin(self, state: Any, time: float | None, options: AssemblyOptions) -> None:
         """Let hands act from a state on, which is assembled."""
-        system, equations = self._made
+        system = self._kinematics
         system.refuse_timed("a session")
         found = assemble(system, state, time, options)
         if not found.ok:
             raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
         mode = self.mode
-        self._equations = e = equations()
+        # in a kinematic session with a size of each body for its mass
+        self._equations = e = equations_of(self._drawing)[0] if mode == "dynamic" else metric_equations(self._drawing)
         if mode == "kinematic":
             driven = [signal.name for _, signal in e.system.signals if isinstance(signal, GivenRate)]
             if driven:
@@ -171,7 +169,7 @@ class Session:
             given = given[[state.names.index(name) for name in found.state.names]]
         v = start_velocities(own, found.state, given)
         kind = DynamicRun if mode == "dynamic" else Integration
-        self._run = kind(e, q, v, self._time, none, end=self._time + 1.0, method="rk4", step=1.0 / self.rate)
+        self._run = kind(e, q, v, self._time, none, end=self._time + 1.0, settings=Settings("rk4", 1.0 / self.rate))
         floats = e.floats_at(self._time)
         for place, _ in own.signals:
             self._run.floats[place] = floats[place]
@@ -188,108 +186,98 @@ class Session:
                     "the joints of this session are not closed yet; call step() until it returns SessionStatus.IDLE"
                 )
             self._begin(closing.state, closing.state.time, AssemblyOptions(tolerance=closing.tolerance))
-            self._control[abi.CYCLES] = closing.iterations
+            self._control.cycles = closing.iterations
             self._closing = None
 
     def _make_tables(self) -> None:
-        """Arrays that the kernels share, and their addresses; the arrays stay alive with the session."""
+        """Tables that the kernels share; they keep their arrays alive."""
         from cardan.kernel.memory import address_of
 
-        run, e, own = self._run, self._equations, self._system
-        bodies, n = len(own.names), e.equations.size
-        n6 = dynamics_abi.WIDTH * bodies
-        self._control: FloatArray = np.zeros(abi.CONTROL)
-        self._control[: dynamics_abi.CONTROL] = run.control
+        run, e, system = self._run, self._equations, self._system
+        bodies, n = len(system.names), e.equations.size
+        n6 = dynamics_tables.WIDTH * bodies
+        lengths = [piece.system.judged_length for piece in system.pieces] or [system.judged_length]
+        self._control = tables.Control.new(
+            closed_bar=max(SMALLEST, min(1.0, min(lengths) / system.judged_length)),
+            trust=1.0,
+            most_substeps=SUBSTEPS,
+            looped=float(len(tree.spanning_tree(system).paths) > 0),  # joints of a tree are never singular
+        )
+        self._control.as_floats[: dynamics_tables.Control.size] = run.control.as_floats
         run.control = self._control
-        c = self._control
-        lengths = [piece.system.judged_length for piece in own.pieces] or [own.judged_length]
-        c[abi.CLOSED_BAR] = max(SMALLEST, min(1.0, min(lengths) / own.judged_length))
-        c[abi.TRUST], c[abi.MOST_SUBSTEPS] = 1.0, SUBSTEPS
-        c[abi.LOOPED] = float(len(tree.spanning_tree(own).paths) > 0)  # joints of a tree are never singular
         self._q = run.q
-        self._soft: IntArray = np.zeros(dynamics_abi.SOFT_BODIES + abi.MOST_ROWS, dtype=np.int64)
-        self._soft[dynamics_abi.SOFT_MOST] = abi.MOST_ROWS
-        self._hand_floats: FloatArray = np.zeros(abi.MOST_HANDS * abi.HAND)
+        offsets = _soft.plan_work(tables.MOST_ROWS, bodies, n)
+        self._soft = dynamics_tables.Soft.new(open=tables.MOST_ROWS, most=tables.MOST_ROWS, pieces=offsets)
+        self._hand_floats: FloatArray = np.zeros(tables.MOST_HANDS * tables.Hand.size)
         noise = np.random.default_rng(0).standard_normal(n6)
-        values = [run.floats[place] for place, _ in own.signals]
+        values = [run.floats[place] for place, _ in system.signals]
         self._goals: FloatArray = np.repeat(np.array(values, dtype=np.float64), 2) if values else np.zeros(1)
-        self._ring: FloatArray = np.zeros(abi.MOST_EVENTS * abi.EVENT)
-        self._record: FloatArray = np.zeros(abi.R_ENTRY)
+        self._ring: AnyArray = np.zeros(tables.MOST_EVENTS, dtype=tables.Event.dtype)
         self._vectors: FloatArray = np.concatenate([noise, np.zeros(n6 + n), noise])
-        self._work: FloatArray = np.zeros(_soft.work_size(abi.MOST_ROWS, bodies, n))
-        self._frames: FloatArray = np.ascontiguousarray(own.reference_frames).reshape(-1)
+        self._frames: FloatArray = np.ascontiguousarray(system.reference_frames).reshape(-1)
         job = run.job
         if isinstance(run, DynamicRun):
             run.take(self._soft, self._hand_floats)
-        self._soft[dynamics_abi.SOFT_WHICH] = abi.EVERY
-        job[dynamics_abi.SOFT] = _hands.EVALUATE
-        job[dynamics_abi.SOFT_INTS] = address_of(self._soft)
-        job[dynamics_abi.SOFT_FLOATS] = address_of(self._hand_floats)
-        job[dynamics_abi.SOFT_WORK] = address_of(self._work)
-        self._first_v, self._first_u = self._vectors[:n6], self._vectors[n6 : n6 + n]
+        self._soft.which = tables.EVERY
+        job.soft_evaluator, job.soft, job.soft_floats = _hands.EVALUATE, self._soft, self._hand_floats
+        job.soft_memory = np.zeros(offsets[-1])
         self._step_floats, self._noise = self._vectors[n6 + n : n6 + n + n6], self._vectors[-n6:]
-        entries = job[dynamics_abi.PIECES + _equations.JACOBIAN : dynamics_abi.PIECES + _equations.JACOBIAN + 2]
-        self._curves: FloatArray = np.zeros(max(2 * n6 + int(entries[1] - entries[0]), 3 * n6 + n))
-        self._way: FloatArray = np.zeros(n6)
         self._poses = self._coordinates.reshape(-1)
-        table = {
-            abi.JOB: job,
-            abi.HANDS: self._hand_floats,
-            abi.FRAMES: self._frames,
-            abi.ORIGIN: own.origin,
-            abi.POSES: self._poses,
-            abi.FIRST_V: self._first_v,
-            abi.FIRST_U: self._first_u,
-            abi.NOISE: self._noise,
-            abi.GOALS: self._goals,
-            abi.STEP: self._step_floats,
-            abi.CURVES: self._curves,
-            abi.WAY: self._way,
-            abi.EVENTS: self._ring,
-            abi.RECORD: self._record,
-        }
-        self._table: IntArray = np.zeros(abi.TABLE, dtype=np.int64)
-        for place, array in table.items():
-            self._table[place] = address_of(array)
+        entries = e.problem.sizes[2]
+        self._table = tables.Session.new(
+            job=job,
+            hands=self._hand_floats,
+            frames=self._frames,
+            origin=system.origin,
+            poses=self._poses,
+            first_v=self._vectors[:n6],
+            first_u=self._vectors[n6 : n6 + n],
+            noise=self._noise,
+            goals=self._goals,
+            step=self._step_floats,
+            curves=np.zeros(max(2 * n6 + entries, 3 * n6 + n)),
+            way=np.zeros(n6),
+            events=self._ring,
+            record=np.zeros(tables.Entry.size),
+        )
         if isinstance(run, DynamicRun):
-            self._kernel, self._places = self._dynamic_cycle, self._table
+            self._kernel, self._places = self._dynamic_cycle, self._table.as_ints
         else:
-            self._table[abi.CYCLE] = _kinematic.CYCLE
-            self._arrays = self._table, self._control, self._q, run.work
+            self._table.cycle = _kinematic.CYCLE
+            self._arrays = self._table.as_ints, self._control.as_floats, self._q, run.work
             self._kernel, self._places = _blocks.run_at, np.array([address_of(array) for array in self._arrays])
 
     def _dynamic_cycle(self, _: IntArray) -> int:
         """One cycle of the equations of motion."""
         run = self._run
         assert isinstance(run, DynamicRun)
-        self._control[abi.CYCLES] += 1.0
+        self._control.cycles += 1.0
         for index, hand in enumerate(self._hands):
             if hand is not None:
-                self._take_target(index, hand._row)
+                self._take_target(index, hand._record)
         status = run.cycle()
         self._poses[:] = self._q[: self._poses.size]
         _tables.shift_reference(len(self._numbers), self._frames, self._origin, -1.0, self._poses)
         return status
 
-    def _take_target(self, index: int, row: FloatArray) -> None:
-        """TARGET ← ASKED, if the operator has written it."""
-        version = row[abi.VERSION]
-        if version != row[abi.SEEN] and version % 2.0 == 0.0:
-            asked = row[abi.ASKED : abi.ASKED + 7]
-            row[abi.SEEN] = version
-            row[abi.BAD] = float(not (np.abs(asked) < abi.FARTHEST).all())
-            if row[abi.BAD]:
-                at = abi.EVENT * (int(self._control[abi.EVENT_COUNT]) % abi.MOST_EVENTS)
-                self._ring[at : at + abi.EVENT] = self.cycles, abi.BAD_TARGET, index, 0.0
-                self._control[abi.EVENT_COUNT] += 1.0
+    def _take_target(self, index: int, hand: tables.Hand) -> None:
+        """target ← asked, if the operator has written it."""
+        c, version = self._control, hand.version
+        if version != hand.seen and version % 2.0 == 0.0:
+            asked = hand.asked
+            hand.seen = version
+            hand.bad = float(not (np.abs(asked) < tables.FARTHEST).all())
+            if hand.bad:
+                self._ring[int(c.event_count) % tables.MOST_EVENTS] = self.cycles, tables.BAD_TARGET, index, 0.0
+                c.event_count += 1.0
             else:
-                row[abi.TARGET : abi.TARGET + 7] = asked
-                at = int(self._control[abi.RECORDED])
+                hand.target = asked
+                at = int(c.recorded)
                 if self._recording is not None:
-                    entries = self._recording._targets.reshape(-1, abi.R_ENTRY)
+                    entries = self._recording._targets.reshape(-1, tables.Entry.size)
                     if at < len(entries):
                         entries[at] = [self.cycles, index, *asked]
-                    self._control[abi.RECORDED] += 1.0
+                    c.recorded += 1.0
 
     # -- the start of the drag -----------------------------------------------------------------------------------------
 
@@ -311,21 +299,21 @@ class Session:
     def _put_back(self, values: list[FloatArray], time: float) -> None:
         for (array, _), kept in zip(self._start, values, strict=True):
             array[...] = kept
-        self._control[dynamics_abi.TIME] = time
+        self._control.time = time
         self._reset()
         for hand in self.hands:
-            self._put(hand, hand._row)
+            self._put(hand)
 
     def _reset(self) -> None:
         """Clear what earlier cycles stored, so that the next one depends on the pose alone."""
-        self._control[abi.LINEARIZED] = 0.0
-        self._control[abi.SIGMA] = 0.0
-        self._control[abi.TRUST] = 1.0
-        self._control[abi.PROBED] = 0.0
-        self._control[abi.CURVED] = 0.0
-        self._control[abi.MIXES] = 0.0
-        self._control[abi.WALKED] = 0.0
-        self._control[dynamics_abi.REDUNDANT] = 0.0
+        self._control.linearized = 0.0
+        self._control.sigma = 0.0
+        self._control.trust = 1.0
+        self._control.probed = 0.0
+        self._control.curved = 0.0
+        self._control.mixes = 0.0
+        self._control.walked = 0.0
+        self._control.redundant = 0.0
         self._vectors[: self._noise.size] = self._noise
 
     def record(self) -> Record:
@@ -333,25 +321,23 @@ class Session:
         with self._exclusive():
             if self._recording is not None:
                 raise SessionError("this session is recorded already; stop that record first")
-            from cardan.kernel.memory import address_of
-
             self._reset()
-            self._control[abi.WIDEST] = 0.0
-            made = Record(self)
-            self._table[abi.RECORD] = address_of(made._targets)
-            self._table[abi.RECORD_SIZE] = made._targets.size // abi.R_ENTRY
-            self._control[abi.RECORDED] = 0.0
-            self._recording = made
-            return made
+            self._control.widest = 0.0
+            record = Record(self)
+            self._table.record = record._targets
+            self._table.record_size = record._targets.size // tables.Entry.size
+            self._control.recorded = 0.0
+            self._recording = record
+            return record
 
     def _adopt(self, held: list[Any], floats: FloatArray) -> None:
         """Take over the hands of a record."""
         self._hand_floats[:] = floats
         for index, known in enumerate(held):
-            self._hands[index] = None if known is None else Hand(self, self._hand_row(index), *known)
+            self._hands[index] = None if known is None else Hand(self, self._hand_record(index), *known)
 
-    def _hand_row(self, index: int) -> FloatArray:
-        return self._hand_floats[index * abi.HAND : (index + 1) * abi.HAND]
+    def _hand_record(self, index: int) -> tables.Hand:
+        return tables.Hand(self._hand_floats, index)
 
     def serve(self, rate_hz: Any = None) -> Servo:
         """Run cycles at a fixed rate [Hz] in a thread of their own; ``servo.stop()`` ends it.
@@ -453,28 +439,28 @@ class Session:
             local = np.array(check.vector(point, what))
             role, stiffness, damping = self._spring(name, *spring)
             if None not in self._hands:
-                raise ModelError(f"there are {abi.MOST_HANDS} hands already; release one of them first")
+                raise ModelError(f"there are {tables.MOST_HANDS} hands already; release one of them first")
             index = self._hands.index(None)
-            row = self._hand_row(index)
+            record = self._hand_record(index)
             if self._recording is not None:
                 self._recording.note("take", (name, tuple(local), kind, spring, direction))
             frame = self._frames.reshape(-1, 7)[number]
             normal = self._normal(name, number, local, direction) if kind == "push" else np.zeros(3)
-            row[:] = 0.0
-            row[abi.BODY] = number
-            row[abi.LOCAL : abi.LOCAL + 3] = euler.rotate(euler.conjugate(frame[3:]), local - frame[:3])
-            row[abi.FRAME : abi.FRAME + 4] = euler.conjugate(frame[3:])
-            row[abi.NORMAL : abi.NORMAL + 3] = euler.rotate(euler.conjugate(frame[3:]), normal)
+            record.as_floats[: tables.Hand.size] = 0.0
+            record.body = number
+            record.local = euler.rotate(euler.conjugate(frame[3:]), local - frame[:3])
+            record.frame = euler.conjugate(frame[3:])
+            record.normal = euler.rotate(euler.conjugate(frame[3:]), normal)
             square = self._size(number) ** 2
-            row[abi.STIFFNESS], row[abi.TWIST] = stiffness, stiffness * square
-            row[abi.DAMPING], row[abi.UNTWIST] = damping, damping * square
-            row[abi.ROLE] = abi.SPRINGS if role == "spring" else abi.HOLDS
+            record.stiffness, record.twist = stiffness, stiffness * square
+            record.damping, record.untwist = damping, damping * square
+            record.role = tables.SPRINGS if role == "spring" else tables.HOLDS
             if not self.hands:
                 self._keep_start()
-            hand = Hand(self, row, name, local, kind)
-            self._put(hand, row)
-            row[abi.KIND] = {"point": abi.POINT, "pose": abi.POSE, "push": abi.PUSH}[kind]
-            self._control[abi.PROBED] = 0.0
+            hand = Hand(self, record, name, local, kind)
+            self._put(hand)
+            record.kind = {"point": tables.POINT, "pose": tables.POSE, "push": tables.PUSH}[kind]
+            self._control.probed = 0.0
             self._hands[index] = hand
             return hand
 
@@ -507,27 +493,27 @@ class Session:
         own = self._equations.masses[number]
         return float(np.sqrt(own[3:].max() / own[0]))
 
-    def _put(self, hand: Hand, row: FloatArray) -> None:
+    def _put(self, hand: Hand) -> None:
         """Put the target of a hand where its body is now."""
         position, p = np.split(self.coordinates[self._numbers[hand.body]], [3])
-        now = np.concatenate([position + euler.rotate(p, hand.local) - self._origin, p])
-        for place in (abi.TARGET, abi.ASKED, abi.NOW):
-            row[place : place + 7] = now
-        row[abi.FORCE : abi.FORCE + 6] = 0.0
-        row[abi.SEEN] = row[abi.VERSION]
-        row[abi.BAD] = 0.0
+        record = hand._record
+        record.now = np.concatenate([position + euler.rotate(p, hand.local) - self._origin, p])
+        record.target = record.asked = record.now
+        record.force = record.torque = 0.0
+        record.seen = record.version
+        record.bad = 0.0
 
     def _release(self, hand: Hand | int) -> None:
         with self._exclusive():
             index = hand if isinstance(hand, int) else self._hands.index(hand)
-            found = self._hands[index]
-            assert found is not None
+            released = self._hands[index]
+            assert released is not None
             if self._recording is not None:
                 self._recording.note("release", (index,))
-            found._row[abi.KIND] = abi.FREE
-            self._control[abi.PROBED] = 0.0
+            released._record.kind = tables.FREE
+            self._control.probed = 0.0
             self._hands[index] = None
-            found._session = None
+            released._session = None
 
     # -- range ---------------------------------------------------------------------------------------------------------
 
@@ -550,7 +536,7 @@ class Session:
             return self._probe(of, name)
 
     def _probe(self, of: Any, axis: Any) -> Range:
-        key, equations, unit = self._probed(of, axis)
+        key, equations, unit = probed(self._drawing, of, axis)
         own = equations.system
         known = self.state.angles
         angles = np.array([known.get(k, 0.0) for k in own.counted_angles])
@@ -583,9 +569,9 @@ class Session:
             if closing is not None:
                 return MOVING if status == RUNNING else closing.status()
             if self._system.has_contacts:
-                if status >= abi.SATURATED:
+                if status >= tables.SATURATED:
                     self._note_contacts()
-                elif status != abi.IDLE:
+                elif status != tables.IDLE:
                     self._ended = ()
             return status
         finally:
@@ -623,12 +609,12 @@ class Session:
             return self._closing.residual
         if isinstance(self._run, DynamicRun):
             return self._run.residual
-        return float(self._control[abi.RESIDUAL])
+        return float(self._control.residual)
 
     @property
     def cycles(self) -> int:
         """Number of cycles made; while the joints are open, the solver steps that were accepted or refused."""
-        return int(self._control[abi.CYCLES]) if self._closing is None else self._closing.iterations
+        return int(self._control.cycles) if self._closing is None else self._closing.iterations
 
     @property
     def time(self) -> float:
@@ -640,10 +626,9 @@ class Session:
         """Events so far, in order.  Of those since the last call, at most the last 256 are kept."""
         if self._closing is not None:
             return []
-        count = int(self._control[abi.EVENT_COUNT])
-        for k in range(max(self._seen, count - abi.MOST_EVENTS), count):
-            at = abi.EVENT * (k % abi.MOST_EVENTS)
-            cycle, kind, number, _ = self._ring[at : at + abi.EVENT]
+        count = int(self._control.event_count)
+        for k in range(max(self._seen, count - tables.MOST_EVENTS), count):
+            cycle, kind, number, _ = self._ring[k % tables.MOST_EVENTS].item()
             self._events.append(SessionEvent(int(cycle), EVENT_NAMES[int(kind)], self._event_name(kind, int(number))))
         self._seen = count
         if isinstance(self._run, DynamicRun):
@@ -652,10 +637,10 @@ class Session:
         return list(self._events)
 
     def _event_name(self, kind: float, number: int) -> str:
-        if kind in (abi.LIMIT_REACHED, abi.LIMIT_LEFT):
+        if kind in (tables.LIMIT_REACHED, tables.LIMIT_LEFT):
             return self._equations.stops[number].name
-        if kind == abi.BAD_TARGET:
-            return self._system.names[int(self._hand_floats[number * abi.HAND + abi.BODY])]
+        if kind == tables.BAD_TARGET:
+            return self._system.names[int(self._hand_record(number).body)]
         return ""
 
     @property

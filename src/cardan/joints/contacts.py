@@ -111,16 +111,14 @@ def relations(
     return touching, Relation(rolling, features, (0.0,), pair=pair)
 
 
-def coordinates_of(
-    name: str, pair: Pair | ClosestPair, frames: tuple[Frame, Frame], owner: Any
-) -> tuple[CountedAngle, ...]:
+def coordinates_of(name: str, pair: Pair | ClosestPair, frames: tuple[Frame, Frame]) -> tuple[CountedAngle, ...]:
     """The contact coordinates, which are carried like counted angles."""
     if isinstance(pair, ClosestPair):
         return ()
     zero = (0.0, 0.0, 0.0)
     words = [f"{name}.{'ab'[k]}{i}" for k, shape in enumerate(pair.shapes) for i in range(shape.width)]
     a, b = frames[0].body, frames[1].body
-    return tuple(CountedAngle(word, owner._next_serial(), a, zero, zero, b, zero) for word in words)
+    return tuple(CountedAngle(word, a._model.next_serial(), a, zero, zero, b, zero) for word in words)
 
 
 def pair_of(what: str, faces: tuple[Attachment, Attachment], side: str, mode: str, start: Any = None) -> Pair:

@@ -194,14 +194,14 @@ def coordinate(a: Frame | Point, b: Frame | Point, of: str = "angle") -> Coordin
         names = [f"{end.body.name!r} of {end.body.owner.name!r}" for end in (a, b)]
         raise ModelError(f"the coordinate {of!r} is between {names[0]} and {names[1]}, two mechanisms; use one of them")
     kind, features = RULES[of](a, b)
-    counted = make_counted_angle("", a.body.owner, features) if kind == "angle" else None
+    counted = make_counted_angle("", features) if kind == "angle" else None
     return Coordinate(kind, features, counted, "", of, a, b)
 
 
-def make_counted_angle(key: str, owner: Any, features: tuple[Feature, ...]) -> CountedAngle:
+def make_counted_angle(key: str, features: tuple[Feature, ...]) -> CountedAngle:
     """The counted angle of those axes, numbered by the mechanism; without a key, named after its number."""
     (_, a, x), (_, _, y), (_, b, v) = features
     assert isinstance(a, Body)
     assert isinstance(b, Body)
-    serial = owner._next_serial()
+    serial = a._model.next_serial()
     return CountedAngle(key or f"{a.name} – {b.name} ({serial})", serial, a, x, y, b, v)

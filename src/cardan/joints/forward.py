@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate
+from cardan.joints.ownership import check_own
 from cardan.joints.registry import Joint
 from cardan.math import euler
 from cardan.system import check
-from cardan.system.formulas import plain
-from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
+from cardan.system.drawing import Drawing
+from cardan.system.formulas import plain_at
 from cardan.system.orientation import orientation
 from cardan.system.parts import Body, Frame
 from cardan.system.relations import Edge
 from cardan.system.state import FloatArray, Pose, State
+from cardan.system.tables import ABOUT_Z, ANYHOW, CROSSED, STILL
 
 Place = tuple[FloatArray, FloatArray]  # position [m] and matrix of a frame
 
@@ -34,19 +36,20 @@ def words(edge: Edge) -> tuple[str, ...]:
     return (*_TRANSLATIONS[edge.motion.translations], *_ROTATIONS[edge.motion.rotation])
 
 
-def state_at(mechanism: Any, given: Mapping[Any, Any]) -> State:
+def state_at(drawing: Drawing, given: Mapping[Any, Any]) -> State:
     """The state in which coordinates have given values; see :meth:`cardan.Mechanism.state_at`."""
     if not isinstance(given, Mapping):
         raise ModelError(f"state_at was given {given!r}; it must be {{joint: value}}")
-    values, poses = _sorted(mechanism, given)
-    joints: dict[str, Joint] = mechanism._joints
-    fixed = {f"{body.name}.fixed" for body in mechanism._bodies.values() if body.fixed}  # these bodies do not move
+    values, poses = _sorted(drawing, given)
+    c = drawing.contents
+    joints, ground = c.joints, c.ground
+    fixed = {f"{body}.fixed" for body in c.bodies if c.is_fixed(body)}  # these bodies do not move
     movable = [joint for joint in joints.values() if joint.edge and joint.edge.own is None]
     others = [joint for joint in movable if joint.name not in values.keys() | fixed]
     usable = [*(joints[name] for name in (*sorted(fixed), *values)), *others]
-    group = {body: body for body in (mechanism.ground, *mechanism._bodies.values())}
+    group = {body: body for body in (ground, *c.bodies.values())}
     for body in poses:
-        group[body] = mechanism.ground
+        group[body] = ground
     limbs: dict[Body, list[Joint]] = {}
     closing = []
     for joint in usable:
@@ -54,19 +57,20 @@ def state_at(mechanism: Any, given: Mapping[Any, Any]) -> State:
         if a is b:
             closing.append(joint)
             continue
-        group[b if a is _root(group, mechanism.ground) else a] = a if a is _root(group, mechanism.ground) else b
+        is_at_ground = a is _root(group, ground)
+        group[b if is_at_ground else a] = a if is_at_ground else b
         for end in (joint.a, joint.b):
             limbs.setdefault(end.body, []).append(joint)
-    places = _placed(mechanism, values, poses, limbs)
+    places = _placed(drawing, values, poses, limbs)
     rows = {body: Pose(p, np.asarray(euler.from_matrix(R))) for body, (p, R) in places.items() if not body.is_ground}
-    drawn: State = mechanism.state
+    drawn = drawing.system.state()
     moved = drawn.moved({body: pose for body, pose in rows.items() if body not in poses})
     moved = moved.moved({body: (p, q) for body, (p, q) in poses.items()})
     state = State(
         moved.names,
         moved._index,
         moved.coordinates,
-        angles=_angles(mechanism, moved, values),
+        angles=_angles(drawing, moved, values),
         time=drawn.time,
         variables=moved.variables,
     )
@@ -76,19 +80,21 @@ def state_at(mechanism: Any, given: Mapping[Any, Any]) -> State:
     return state
 
 
-def _sorted(mechanism: Any, given: Mapping[Any, Any]) -> tuple[dict[str, dict[str, Any]], dict[Body, tuple[Any, Any]]]:
+def _sorted(
+    drawing: Drawing, given: Mapping[Any, Any]
+) -> tuple[dict[str, dict[str, Any]], dict[Body, tuple[Any, Any]]]:
     """The given values by joint and coordinate, and the given poses by body."""
     values: dict[str, dict[str, Any]] = {}
     poses: dict[Body, tuple[Any, Any]] = {}
     for key, value in given.items():
-        item, word = _found(mechanism, key)
+        item, word = _found(drawing, key)
         what = f"state_at: {key!r}"
         if isinstance(item, Body):
             try:
                 position, turned = (value.position, value.quaternion) if isinstance(value, Pose) else value
             except (TypeError, ValueError):
                 raise ModelError(f"{what} is {value!r}; it must be a Pose or (position, orientation)") from None
-            if item.fixed:
+            if item.is_ground or drawing.contents.is_fixed(item.name):
                 raise ModelError(
                     f"{what} is a fixed body, which stays where it is drawn; free it: m[{item.name!r}].fixed = False"
                 )
@@ -116,24 +122,24 @@ def _sorted(mechanism: Any, given: Mapping[Any, Any]) -> tuple[dict[str, dict[st
     return values, poses
 
 
-def _found(mechanism: Any, key: Any) -> tuple[Joint | Body, str | None]:
+def _found(drawing: Drawing, key: Any) -> tuple[Joint | Body, str | None]:
     """The joint, and the name of its coordinate, or the body, that a key means."""
     if isinstance(key, Coordinate):
         if not key.joint:
             raise ModelError(f"state_at was given {key!r}, which is of no joint; give a coordinate of a joint")
-        mechanism._check_own("state_at", key)
-        return mechanism._joints[key.joint], key.name
+        check_own(drawing.contents, "state_at", key)
+        return drawing.contents.joints[key.joint], key.name
     if isinstance(key, Joint | Body):
-        mechanism._check_own("state_at", key)
+        check_own(drawing.contents, "state_at", key)
         key = key.name
     if isinstance(key, str):
-        item = mechanism._joints.get(key) or mechanism._bodies.get(key)
+        item = drawing.contents.joints.get(key) or drawing.contents.bodies.get(key)
         if item is not None:
             return item, None
         of, _, word = key.rpartition(".")
-        if of in mechanism._joints:
-            return mechanism._joints[of], word
-    raise check.unknown(key, "joint or movable body", [*mechanism._joints, *mechanism._bodies])
+        if of in drawing.contents.joints:
+            return drawing.contents.joints[of], word
+    raise check.unknown(key, "joint or movable body", [*drawing.contents.joints, *drawing.contents.bodies])
 
 
 def _root(group: dict[Body, Body], body: Body) -> Body:
@@ -143,35 +149,36 @@ def _root(group: dict[Body, Body], body: Body) -> Body:
 
 
 def _placed(
-    mechanism: Any, values: Mapping[str, Mapping[str, Any]], poses: Mapping[Body, Any], limbs: Mapping[Body, Any]
+    drawing: Drawing, values: Mapping[str, Mapping[str, Any]], poses: Mapping[Body, Any], limbs: Mapping[Body, Any]
 ) -> dict[Body, Place]:
     """Poses of all bodies, outwards from the ground and from given poses; the first body of a loose piece as drawn."""
-    places: dict[Body, Place] = {mechanism.ground: (np.zeros(3), np.eye(3))}
+    places: dict[Body, Place] = {drawing.contents.ground: (np.zeros(3), np.eye(3))}
     for body, (p, q) in poses.items():
         places[body] = np.array(p), np.asarray(euler.matrix(np.array(q)))
     stack = list(places)
-    for body in (*mechanism._bodies.values(), mechanism.ground):
+    for body in (*drawing.contents.bodies.values(), drawing.contents.ground):
         while stack:
             at = stack.pop()
             for joint in limbs.get(at, ()):
                 forward = joint.a.body is at
                 other = joint.b.body if forward else joint.a.body
                 if other not in places:
-                    places[other] = _next(joint, values.get(joint.name, {}), places[at], forward)
+                    places[other] = _next(drawing, joint, values.get(joint.name, {}), places[at], forward)
                     stack.append(other)
         if body not in places:
-            places[body] = body.authored()
+            places[body] = _authored(drawing, body)
             stack.append(body)
     return places
 
 
-def _next(joint: Joint, given: Mapping[str, Any], place: Place, forward: bool) -> Place:
+def _next(drawing: Drawing, joint: Joint, given: Mapping[str, Any], place: Place, forward: bool) -> Place:
     """Pose of the body beyond a joint."""
     assert joint.edge is not None
-    (o_A, F_A), (o_B, F_B) = _local(joint.a), _local(joint.b)
-    (p_a, R_a), (p_b, R_b) = joint.a.body.authored(), joint.b.body.authored()
+    nodes = _nodes(drawing)
+    (o_A, F_A), (o_B, F_B) = _local(joint.a, nodes), _local(joint.b, nodes)
+    (p_a, R_a), (p_b, R_b) = _authored(drawing, joint.a.body), _authored(drawing, joint.b.body)
     d_drawn = (R_a @ F_A).T @ (p_b + R_b @ o_B - p_a - R_a @ o_A)
-    edge = joint.edge.drawn(joint.a.body.owner._book.values) if joint.edge.bindings else joint.edge
+    edge = joint.edge if nodes is None else joint.edge.drawn(nodes)
     d, R = relative(edge, given, d_drawn, (R_a @ F_A).T @ R_b @ F_B)
     if not forward:
         (o_A, F_A), (o_B, F_B) = (o_B, F_B), (o_A, F_A)
@@ -181,10 +188,25 @@ def _next(joint: Joint, given: Mapping[str, Any], place: Place, forward: bool) -
     return p + R_W @ (o_A + F_A @ d) - R_next @ o_B, R_next
 
 
-def _local(end: Any) -> Place:
+def _nodes(drawing: Drawing) -> Sequence[float] | None:
+    """Values of the formulas, if there are parameters."""
+    return None if drawing.values is None else drawing.values.nodes
+
+
+def _authored(drawing: Drawing, body: Body) -> Place:
+    """The authored pose of a body: position [m] and matrix."""
+    if body.is_ground:
+        return np.zeros(3), np.eye(3)
+    system = drawing.system
+    r_p = system.authored[system.index[body.name]]
+    return r_p[:3].copy(), np.asarray(euler.matrix(r_p[3:].copy()))
+
+
+def _local(end: Any, nodes: Sequence[float] | None) -> Place:
     if isinstance(end, Frame):
-        return np.array(plain(end.origin)), np.column_stack([plain(axis) for axis in (end.x, end.y, end.z)])
-    return np.array(plain(end.position)), np.eye(3)
+        axes = [plain_at(axis, nodes) for axis in (end.x, end.y, end.z)]
+        return np.array(plain_at(end.origin, nodes)), np.column_stack(axes)
+    return np.array(plain_at(end.position, nodes)), np.eye(3)
 
 
 def relative(edge: Edge, given: Mapping[str, Any], d: FloatArray, R: FloatArray) -> Place:
@@ -198,8 +220,7 @@ def relative(edge: Edge, given: Mapping[str, Any], d: FloatArray, R: FloatArray)
     angles = [given[name] if name in given else _read(name, d, R) for name in _ROTATIONS[rotation]]
     if rotation == ABOUT_Z:
         if edge.counted >= 0:
-            pitch, offset = plain((edge.pitch, edge.offset))
-            out[2] = pitch * angles[0] + offset
+            out[2] = edge.pitch * angles[0] + edge.offset
         return out, _about_z(angles[0])
     if rotation == CROSSED:
         crossed = np.array([[0.0, 0.0, 1.0], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]])  # z_b along x_a, x_b along z_a
@@ -220,18 +241,19 @@ def _about_z(angle: float) -> FloatArray:
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
-def _angles(mechanism: Any, moved: State, values: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+def _angles(drawing: Drawing, moved: State, values: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """Counted angles in the new poses: the whole turns of a given value are kept."""
     found = {}
     given = {
         counted.key: values[joint.name][word]
-        for joint in mechanism._joints.values()
+        for joint in drawing.contents.joints.values()
         for word, counted in joint.angles
         if word in values.get(joint.name, {})
     }
-    for counted in mechanism._counted_angles():
-        x, y = (moved[counted.a].vector(plain(v)) for v in (counted.x, counted.y))
-        w = moved[counted.b].vector(plain(counted.v))
+    nodes = _nodes(drawing)
+    for counted in drawing.counted_angles():
+        x, y = (moved[counted.a].vector(plain_at(v, nodes)) for v in (counted.x, counted.y))
+        w = moved[counted.b].vector(plain_at(counted.v, nodes))
         angle = math.atan2(y @ w, x @ w)
         near = given.get(counted.key, angle)
         found[counted.key] = angle + 2.0 * math.pi * round((near - angle) / (2.0 * math.pi))

@@ -13,9 +13,9 @@ from cardan.joints.registry import joint_kind
 from cardan.quantities import Angle, Length
 from cardan.system import check
 from cardan.system.formulas import Formula, plain
-from cardan.system.layout import ABOUT_Z, CROSSED, STILL
 from cardan.system.parts import Feature, Frame, Point
 from cardan.system.relations import Location, Motion, Relation
+from cardan.system.tables import ABOUT_Z, CROSSED, STILL
 
 
 def _locations(a: Frame, b: Frame) -> tuple[Location, ...]:

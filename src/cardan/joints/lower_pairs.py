@@ -12,9 +12,9 @@ from cardan.joints.coordinates import Coordinate, about_z, along_x, along_y, alo
 from cardan.joints.registry import joint_kind
 from cardan.quantities import Length
 from cardan.system import check
-from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
 from cardan.system.parts import Frame, Point
 from cardan.system.relations import Location, Motion, Relation
+from cardan.system.tables import ABOUT_Z, ANYHOW, CROSSED, STILL
 
 # The mechanism passes a joint's own coordinates; the default allows users to omit the argument.
 _OWN: Final[Mapping[str, Coordinate]] = {}

@@ -13,9 +13,9 @@ from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Role, method_kind
 from cardan.system import check
 from cardan.system.formulas import Formula
-from cardan.system.layout import BY_USER
 from cardan.system.parts import Body, Direction, Feature, Frame, Point
 from cardan.system.relations import Edge, Motion, OwnMotion, Place, Relation
+from cardan.system.tables import BY_USER
 
 FREEDOMS = 6  # of one body against another
 

@@ -159,7 +159,7 @@ class Pair:
                 endless=endless(self.shapes[0]),
                 path=None if self.moving is None else self.moving.table,
             )
-            self._kept = [samples, self.closed]
+            self._kept: list[Any] = [samples, self.closed]
             for k, (shape, sample, trim) in enumerate(zip(self.closed, samples, self.trims, strict=True)):
                 record = PairShape(table.shapes, k, {})
                 record.evaluate, record.ints, record.floats = shape.address, shape.ints, shape.floats

@@ -10,8 +10,8 @@ import numpy as np
 from cardan.errors import ModelError
 from cardan.joints.registry import JointKind
 from cardan.system import check
-from cardan.system.layout import CROSSED, STILL
 from cardan.system.parts import Body, Frame, Point
+from cardan.system.tables import CROSSED, STILL
 
 WORDS = ("at", "axis", "x")
 PERPENDICULAR: Final = 1e-6  # cosine: directions typed with six digits are perpendicular

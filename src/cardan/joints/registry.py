@@ -124,11 +124,6 @@ def find_kind(name: str) -> JointKind[Any]:
     return REGISTRY[name]
 
 
-def _registered(kind: JointKind[P]) -> JointKind[P]:
-    REGISTRY[kind.name] = kind
-    return kind
-
-
 def joint_kind(
     *, motion: Motion | None = None, thread: Callable[..., tuple[float, float]] | None = None, **coordinates: Rule
 ) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
@@ -141,7 +136,8 @@ def joint_kind(
     def register(build: Callable[P, Sequence[Relation]]) -> JointKind[P]:
         ends = list(inspect.signature(build).parameters.values())[:2]
         takes = tuple("point" if "Point" in str(end.annotation) else "frame" for end in ends)
-        return _registered(JointKind(build.__name__, Role.JOINT, build, coordinates, takes, motion, thread))
+        declared = (build.__name__, Role.JOINT, build, coordinates, takes, motion, thread)
+        return REGISTRY.setdefault(build.__name__, JointKind(*declared))
 
     return register
 
@@ -152,7 +148,7 @@ def coupling_kind(
     """Register a function that builds the primitives of a constraint between coordinates, of these kinds ("": any)."""
 
     def register(build: Callable[P, Sequence[Relation]]) -> JointKind[P]:
-        return _registered(JointKind(build.__name__, role, build, {}, takes, parts=parts))
+        return REGISTRY.setdefault(build.__name__, JointKind(build.__name__, role, build, {}, takes, parts=parts))
 
     return register
 
@@ -165,7 +161,7 @@ def method_kind(
     def build() -> list[Relation]:
         raise AssertionError("Mechanism builds this")
 
-    return _registered(JointKind(name, role, build, {}, takes, parts=parts, implied=implied))
+    return REGISTRY.setdefault(name, JointKind(name, role, build, {}, takes, parts=parts, implied=implied))
 
 
 @read_only("remove it, m.remove({name!r}), and add it again")
@@ -246,18 +242,12 @@ class Joint:
 
     def coordinate(self, state: State, name: str | None = None) -> float:
         """One coordinate; the name may be omitted where there is only one."""
-        values = self.coordinates(state)
-        if name is None and len(values) == 1:
-            return next(iter(values.values()))
-        if name not in values:
-            offered = ", ".join(map(repr, values)) or "none"
+        self._check_state(state)
+        if name is None and not self.kind.coordinates:
             what = f"joint {self.name!r} ({self.kind.name})"
-            if name is not None:
-                raise ModelError(f"{what} has no coordinate {name!r}; it has {offered}")
-            if not values:
-                raise ModelError(f"{what} has no coordinates; use cd.coordinate(frame_a, frame_b, of)")
-            raise ModelError(f"{what} has {len(values)} coordinates, {offered}; name one of them")
-        return values[name]
+            raise ModelError(f"{what} has no coordinates; use cd.coordinate(frame_a, frame_b, of)")
+        only = next(iter(self.kind.coordinates)) if name is None and len(self.kind.coordinates) == 1 else name
+        return self.of(only).value(state)  # type: ignore[arg-type]
 
     def relative(self, state: State) -> Relative:
         """Pose of b in a."""

@@ -150,7 +150,8 @@ class _PieceNames(AttributeTemplate):  # type: ignore[misc]
     key = _Pieces
 
     def generic_resolve(self, kind: Any, name: str) -> Any:
-        return types.CPointer(types.float64) if name in kind.workspace.pieces else None
+        is_known = name == "memory" or name in kind.workspace.pieces
+        return types.CPointer(types.float64) if is_known else None
 
 
 def _place(builder: Any, record: Any, field: Any) -> Any:
@@ -186,6 +187,8 @@ def _write(context: Any, builder: Any, sig: Any, arguments: Any, name: str) -> N
 @lower_getattr_generic(_Pieces)
 def _read_piece(context: Any, builder: Any, kind: Any, pieces: Any, name: str) -> Any:
     seen = cgutils.create_struct_proxy(kind)(context, builder, value=pieces)
+    if name == "memory":
+        return seen.memory
     number = ir.Constant(_WORD, kind.workspace.pieces[name])
     return builder.gep(seen.memory, [builder.load(builder.gep(seen.offsets, [number]))])
 

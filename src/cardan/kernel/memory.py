@@ -1,8 +1,8 @@
 """Memory in kernels: pointers, pieces of arrays, tables of addresses, and calls by address.
 
 Fixed ABI: ``evaluate(op, ints, floats, q, step, out, jacobian, work) -> int64`` with pointers to int64 and float64.
-Linear algebra, solvers and draws have the same ABI (:mod:`cardan.solvers.abi`).  Further arrays are passed as a table
-of addresses (:mod:`cardan.kernel.table`): the code that fills the table must keep the arrays alive.
+Linear algebra, solvers and draws have the same ABI (:mod:`cardan.solvers.tables`).  Further arrays are passed as a
+table of addresses (:mod:`cardan.kernel.table`): the code that fills the table must keep the arrays alive.
 Primitives that are not compiled into the evaluators are C functions of four pointers to float64, called with
 :func:`call_primitive`: ``value(x, c, f, df)`` and ``curvature(x, rate, c, g)``.  Kernels index pointers like arrays and
 offset them with :func:`tail`: this is faster than arrays, which are passed as seven words and check each index for a

@@ -29,6 +29,7 @@ A workspace names the pieces of one array of floats::
 
 ``Work.plan(residual=n, step=m)`` gives the offsets of the pieces and of their end; in a kernel,
 ``work = Work(offsets, memory)`` makes ``work.residual`` a pointer.  Without the JIT a piece has exactly its size.
+``work.memory`` is the whole array, to be passed to another kernel.
 """
 
 from __future__ import annotations
@@ -115,16 +116,16 @@ def _accessors(name: str, kind: Kind, first: int) -> tuple[Any, Any]:
 
     def read_within(record: Any) -> Any:
         numbers = (record._floats if refers == "f8" else record._ints)[record._ints[first] :]
-        return refers(numbers) if isinstance(refers, TableMeta) else numbers
+        return refers._unchecked(numbers) if isinstance(refers, TableMeta) else numbers
 
     def read_reference(record: Any) -> Any:
         kept = record._kept.get(name) if record._kept is not None else None
-        array = kept[0] if isinstance(kept, tuple) else kept
+        array, inner = kept if isinstance(kept, tuple) else (kept, None)
         if array is None:  # a kernel that runs without the JIT: the address is a key
             from cardan.kernel.memory import integers_at
 
             array = integers_at(int(record._ints[first]))
-        return refers(array) if isinstance(refers, TableMeta) else array
+        return refers._unchecked(array, inner) if isinstance(refers, TableMeta) else array
 
     def write_int(record: Any, value: Any) -> None:
         record._ints[first] = value
@@ -197,10 +198,10 @@ class TableMeta(type):
             raise TypeError(f"{cls.__name__}[{count!r}]: the number of records must be open, as in {cls.__name__}[...]")
         return Kind(f"{cls.__name__}[…]", "i8", 0, cls)
 
-    def _unchecked(cls, numbers: Any) -> Any:
-        """A record whose size is not checked: behind the last record there is none."""
-        made = object.__new__(cls)
-        made._see(numbers, None)
+    def _unchecked(cls, numbers: Any, kept: dict[Any, Any] | None = None) -> Any:
+        """A record whose size is not checked: behind the last record there is none, and there may be no record."""
+        made: Any = object.__new__(cls)  # type: ignore[arg-type]
+        made._see(_words(numbers), kept)
         return made
 
     # These are properties of the class alone: a record may have fields with the same names.
@@ -240,6 +241,7 @@ class Table(metaclass=TableMeta):
             kept = memory._kept if kept is None else kept
             memory = memory._ints
         size = type(self)._size
+        memory = _words(memory)
         numbers = memory[size * k :] if k else memory
         if k < 0 or len(numbers) < size:
             raise IndexError(f"{type(self).__name__} {k} has {size} words; {len(numbers)} are there")
@@ -282,6 +284,11 @@ class Table(metaclass=TableMeta):
         self._kept[name] = kept
         self._ints[first] = _address_of(array)
 
+    def __reduce__(self) -> Any:
+        if self._kept:
+            raise TypeError(f"{type(self).__name__} refers to memory, which a copy or a pickle does not have")
+        return _copied, (type(self), self._ints.copy())
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in type(self)._fields:
             raise _no_such(type(self), name, type(self)._fields)
@@ -289,6 +296,15 @@ class Table(metaclass=TableMeta):
 
     def __getattr__(self, name: str) -> Any:
         raise _no_such(type(self), name, type(self)._fields)
+
+
+def _copied(table: Any, words: Any) -> Any:
+    return table(words, kept={})
+
+
+def _words(memory: Any) -> Any:
+    """Records of a structured type as an array of words."""
+    return memory.view(np.int64) if memory.dtype.names else memory
 
 
 def _address_of(array: Any) -> int:
@@ -344,6 +360,11 @@ class Workspace(metaclass=WorkspaceMeta):
             raise TypeError(f"the plan of {cls.__name__} lacks sizes of {missing}, and does not know {unknown}")
         return np.cumsum([0, *(int(sizes[name]) for name in cls.pieces)], dtype=np.int64)
 
+    @property
+    def memory(self) -> Any:
+        """The whole array, to be passed to another kernel."""
+        return self._memory
+
     def __getattr__(self, name: str) -> Any:
         number = type(self).pieces.get(name)
         if number is None:
@@ -364,7 +385,7 @@ def describe(table: Any) -> str:
         for line in inspect.getsource(owner).splitlines():
             found = re.match(r"    (\w+): [^#]+(?:#\s*(.*))?$", line)
             if found:
-                comments[found[1]] = found[2] or ""
+                comments[found[1]] = (found[2] or "").replace("|", "\\|")
     if isinstance(table, TableMeta):
         rows = [(name, field.kind.name, str(field.first)) for name, field in table.fields.items()]
         head = "| field | type | offset | meaning |\n|---|---|---|---|"

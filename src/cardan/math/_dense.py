@@ -79,25 +79,11 @@ def lu_solve(n, a, b, x, singular):
 
 
 @inner
-def minimum_norm(m, n, a, b, x, rtol, work, pivots):
-    """x ← A⁺ b by a complete orthogonal decomposition; a (m×n, row-major) and b are overwritten.  Returns the rank.
+def reflect_columns(m, n, a, b, norms, products, pivots, rtol):
+    """a ← R of A P = Q R by Householder reflections with column pivoting, b ← Qᵀb; returns the rank.
 
-    Householder QR with column pivoting, A P = Q R.  Rows of R whose diagonal entry is below rtol times the first are
-    dropped.  Reflections from the right make the remaining trapezoid triangular.  [Golub2013] 5.4.2, 5.5.  A NaN in A
-    makes all of x NaN.  work: 3n floats, pivots: n.  Loops run over contiguous rows, so that the compiler uses vector
-    instructions.
+    norms: squared norms of the columns of A.  It ends at the first pivot of at most rtol times the first one.
     """
-    norms = cut(work, 0, n)  # squared norms of the columns, without the rows already eliminated
-    taus = cut(work, n, n)
-    z = cut(work, 2 * n, n)
-    for j in range(n):
-        pivots[j] = j
-        norms[j] = 0.0
-        z[j] = 0.0
-    for i in range(m):
-        row = cut(a, i * n, n)
-        for j in range(n):
-            norms[j] += row[j] * row[j]
     rank = 0
     first = 0.0
     for k in range(min(m, n)):
@@ -121,7 +107,6 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
         width = n - k - 1
         top = cut(a, k * n + k + 1, width)
         rest = cut(norms, k + 1, width)
-        products = taus  # βvᵀA
         product = v0 * b[k]  # vᵀb
         for j in range(width):
             products[j] = v0 * top[j]
@@ -146,6 +131,58 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
             b[i] -= v * product
         a[k * n + k] = alpha
         rank += 1
+    return rank
+
+
+@inner
+def reflect_rows(n, rank, a, heads, taus):
+    """Make the upper trapezoid of ``rank`` rows triangular by reflections from the right: a ← T and their vectors."""
+    width = n - rank
+    for k in range(rank - 1, -1, -1):
+        head = a[k * n + k]
+        beyond = cut(a, k * n + rank, width)
+        s = head * head
+        for j in range(width):
+            s += beyond[j] * beyond[j]
+        size = sqrt(s)
+        alpha = -size if head > 0.0 else size
+        v0 = head - alpha
+        tau = -1.0 / (alpha * v0)
+        for i in range(k):
+            row = cut(a, i * n + rank, width)
+            s = v0 * a[i * n + k]
+            for j in range(width):
+                s += beyond[j] * row[j]
+            s *= tau
+            a[i * n + k] -= s * v0
+            for j in range(width):
+                row[j] -= s * beyond[j]
+        a[k * n + k] = alpha
+        heads[k] = v0
+        taus[k] = tau
+
+
+@inner
+def minimum_norm(m, n, a, b, x, rtol, work, pivots):
+    """x ← A⁺ b by a complete orthogonal decomposition; a (m×n, row-major) and b are overwritten.  Returns the rank.
+
+    Householder QR with column pivoting, A P = Q R.  Rows of R whose diagonal entry is below rtol times the first are
+    dropped.  Reflections from the right make the remaining trapezoid triangular.  [Golub2013] 5.4.2, 5.5.  A NaN in A
+    makes all of x NaN.  work: 3n floats, pivots: n.  Loops run over contiguous rows, so that the compiler uses vector
+    instructions.
+    """
+    norms = cut(work, 0, n)  # squared norms of the columns, without the rows already eliminated
+    taus = cut(work, n, n)
+    z = cut(work, 2 * n, n)
+    for j in range(n):
+        pivots[j] = j
+        norms[j] = 0.0
+        z[j] = 0.0
+    for i in range(m):
+        row = cut(a, i * n, n)
+        for j in range(n):
+            norms[j] += row[j] * row[j]
+    rank = reflect_columns(m, n, a, b, norms, taus, pivots, rtol)
     if rank == 0:  # all entries are zero or NaN
         total = 0.0
         for j in range(n):
@@ -154,36 +191,14 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
             for j in range(n):
                 z[j] = total
     heads = norms  # first components of the reflections from the right
-    width = n - rank
-    if width > 0:
-        for k in range(rank - 1, -1, -1):
-            head = a[k * n + k]
-            beyond = cut(a, k * n + rank, width)
-            s = head * head
-            for j in range(width):
-                s += beyond[j] * beyond[j]
-            size = sqrt(s)
-            alpha = -size if head > 0.0 else size
-            v0 = head - alpha
-            tau = -1.0 / (alpha * v0)
-            for i in range(k):
-                row = cut(a, i * n + rank, width)
-                s = v0 * a[i * n + k]
-                for j in range(width):
-                    s += beyond[j] * row[j]
-                s *= tau
-                a[i * n + k] -= s * v0
-                for j in range(width):
-                    row[j] -= s * beyond[j]
-            a[k * n + k] = alpha
-            heads[k] = v0
-            taus[k] = tau
+    if n > rank:
+        reflect_rows(n, rank, a, heads, taus)
     for k in range(rank - 1, -1, -1):
         s = b[k]
         for j in range(k + 1, rank):
             s -= a[k * n + j] * z[j]
         z[k] = s / a[k * n + k]
-    if width > 0:
+    if n > rank:
         for k in range(rank):
             s = heads[k] * z[k]
             for j in range(rank, n):

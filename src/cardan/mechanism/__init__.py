@@ -1,7 +1,4 @@
-"""Mechanism: the public interface, a chain of classes with one module each.
-
-Each class adds methods to the one before it: Items, Drawing, Building, Touching, Dynamics, Mechanism.
-"""
+"""Mechanism: the public interface; Model: its data and edits, with one module for each kind of edit."""
 
 from cardan.mechanism.mechanism import Mechanism
 

@@ -1,30 +1,32 @@
-"""Building a mechanism: bodies, joints, rate rows, loads; and removing them."""
+"""Building a mechanism: bodies, joints, contacts, rate rows, loads, parameters; and removing them."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cardan import joints
 from cardan.constraints.registry import Primitive
-from cardan.constraints.signal import GivenRate, Signal
-from cardan.constraints.spline import Spline, as_function
 from cardan.dynamics import loads
 from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
-from cardan.joints import Coordinate, Joint, JointKind, Role, own, placing
-from cardan.joints.coordinates import make_counted_angle
-from cardan.joints.rate_rows import knife_edge_relation
-from cardan.mechanism.drawing import Drawing
+from cardan.joints import Joint, JointKind, Role, placing
+from cardan.joints.making import OF_ONE
+from cardan.mechanism import constraints, contacts, parameters, removing
+from cardan.mechanism import loads as _loads
 from cardan.mechanism.methods import Methods
+from cardan.quantities import InSI, Quantity
 from cardan.system import check
-from cardan.system.formulas import Formula, Parameter
-from cardan.system.parts import GROUND, Body, CountedAngle, Frame, Point
-from cardan.system.relations import Relation
+from cardan.system.formulas import Parameter
+from cardan.system.parts import Body, Frame, Point
+from cardan.system.state import State
+
+if TYPE_CHECKING:
+    from cardan.mechanism.model import Model
+    from cardan.system.attachments import Attachment
 
 T = TypeVar("T")
-OF_ONE = (Role.DRIVER, Role.LIMIT)  # roles of constraints of one coordinate, which may be chosen by of=
 
 
 def _adds(kind: JointKind[Any]) -> Callable[..., Joint]:
@@ -33,7 +35,7 @@ def _adds(kind: JointKind[Any]) -> Callable[..., Joint]:
     defaults = {p.name: p.default for p in given if p.default is not p.empty}  # a limit has both bounds
 
     def method(self: Building, name: str, *args: Any, **options: Any) -> Joint:
-        return self._add(kind, name, args, {**defaults, **options})
+        return self._model.add_joint(kind, name, args, {**defaults, **options})
 
     return _described(method, kind)
 
@@ -42,7 +44,7 @@ def _exerts(kind: LoadKind[Any]) -> Callable[..., Load]:
     """A method that adds a load of that kind: ``m.kind(name, …)``."""
 
     def method(self: Building, name: str, /, *args: Any, **options: Any) -> Load:
-        return self._add_load(kind, name, args, options)
+        return _loads.add(self._model, kind, name, args, options)
 
     return _described(method, kind)
 
@@ -68,8 +70,10 @@ def _described(method: Callable[..., T], kind: JointKind[Any] | LoadKind[Any]) -
     return method
 
 
-class Building(Drawing, Methods):
-    """Adds and removes bodies, joints, rate rows and loads."""
+class Building(Methods):
+    """Adds and removes bodies, joints, contacts, rate rows, loads and parameters."""
+
+    _model: Model
 
     def body(
         self,
@@ -88,23 +92,20 @@ class Building(Drawing, Methods):
         ("xyz", (a, b, c)) (capital letters: about the axes of the body), or a SciPy Rotation.
         fixed: the body stays where it is drawn; ``body.fixed = False`` frees it.
         """
-        fixed = check.flag(fixed, f"fixed of body {name!r}")
-        name = self._new_name(name, "a body")
+        if fixed is not False:
+            fixed = check.flag(fixed, f"fixed of body {name!r}")
+        model = self._model
         made = Body(
-            self,
-            name,
+            model,
+            model.new_name(name, "a body"),
             position=position,
             orientation=orientation,
             mass=mass,
             inertia=inertia,
             center=center,
-            serial=self._next_serial(),
+            serial=model.next_serial(),
         )
-        self._bodies[name] = made
-        self._touch()
-        if fixed:
-            self._fix(made, True)
-        return made
+        return model.keep_body(made, fixed)
 
     def add(self, item: Any, name: str | None = None, *, density: Any = None, **options: Any) -> Any:
         """Add a part of a CAD file as a body, or an assembly as bodies, at their placements in the file.
@@ -125,33 +126,7 @@ class Building(Drawing, Methods):
         motion: what it allows, made by :func:`cardan.joint_motion`, if the primitive has no argument of that name.
         Formulations by joints then solve for its coordinates in place of its equations.
         """
-        name = self._new_name(name, "a constraint")
-        kind = own.checked(primitive, f"constraint {name!r}")
-        what = f"constraint {name!r} (primitive {kind.name!r})"
-        names = (*(argument.name for argument in kind.arguments), *kind.parameters)
-        motion = given.pop("motion", None) if "motion" not in names else None
-        try:
-            ends, relation = own.resolved(kind, given, self._coordinate)
-            edge = None if motion is None else own.edge_of(motion, relation)
-        except ModelError as error:
-            raise ModelError(f"{what}: {error}") from None
-        for end in ends:
-            self._check_place(what, end)
-        if not relation.bodies:
-            raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
-        on_bodies = {feature.body for feature in relation.features if isinstance(feature.body, Body)}
-        if len(on_bodies) == 1 and kind.indifferent:
-            raise ModelError(
-                f"{what} is on body {relation.bodies[0].name!r} alone, and no motion of this body changes it; a "
-                "constraint needs two different bodies, of which one may be the ground"
-            )
-        for value in relation.parameters:
-            if isinstance(value, Formula):
-                self._check_formula(what, value)
-        values = list(zip(kind.parameters, relation.parameters, strict=True))
-        if edge is not None and motion is not None:
-            values.append(("motion", (edge.own, motion.a.description(), motion.b.description())))
-        return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (relation,), edge=edge))
+        return constraints.constrain(self._model, name, primitive, given)
 
     def knife_edge(self, name: str, frame: Frame, *, relative_to: Body | None = None) -> Joint:
         """A blade, wheel or skate: the velocity of the frame's origin along its z axis is zero.
@@ -159,22 +134,7 @@ class Building(Drawing, Methods):
         relative_to: a body that the velocity is measured from; None for the ground.
         It constrains velocities alone: assembly ignores it; everything that computes velocities satisfies it.
         """
-        name = self._new_name(name, "a knife edge")
-        what = f"knife_edge {name!r}"
-        self._check_end(what, "frame", frame)
-        if relative_to is not None and not isinstance(relative_to, Body):
-            raise ModelError(f"{what}: relative_to is {relative_to!r}; it must be a body, such as m[name]")
-        if relative_to is not None:
-            self._check_body(what, relative_to)
-        try:
-            relation = knife_edge_relation(frame, relative_to)
-        except ModelError as error:
-            raise ModelError(f"{what}: {error}") from None
-        if not relation.bodies:
-            raise ModelError(f"{what} is on the ground, which does not move; the frame must be on a movable body")
-        other = None if relative_to is None or relative_to.is_ground else relative_to.frame()
-        ends = (frame,) if other is None else (other, frame)
-        return self._keep_rate_row(Joint(name, joints.knife_edge, ends, (), (relation,)))
+        return constraints.knife_edge(self._model, name, frame, relative_to)
 
     def constrain_rates(
         self, name: str, primitive: Primitive, /, *, value: Callable[[Any], Any] | float | None = None, **given: Any
@@ -184,246 +144,105 @@ class Building(Drawing, Methods):
         ``m.constrain_rates("blade", blade, i=sled.point(…), axis=sled.vector(0, 1, 0))``.  value [m/s or rad/s]: what
         the row is equal to, a number or a function of time; zero where it is not given.
         """
-        name = self._new_name(name, "a rate row")
-        kind = own.checked(primitive, f"rate row {name!r}", of_rates=True)
-        what = f"rate row {name!r} (primitive {kind.name!r})"
-        signal = None
-        if value is not None:
-            if kind.rows != 1:
-                raise ModelError(f"{what} was given a value, but has {kind.rows} rows; a value belongs to one row")
-            if not callable(value):
-                value = check.number(value, f"{what}: the value, if not a function of time,")
-            signal = GivenRate(Signal(name, value))
-            signal.signal.some_value()
-        try:
-            ends, relation = own.resolved(kind, given, self._coordinate, signal)
-        except ModelError as error:
-            raise ModelError(f"{what}: {error}") from None
-        for end in ends:
-            self._check_place(what, end)
-        if not relation.bodies:
-            raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
-        for one in relation.parameters:
-            if isinstance(one, Formula):
-                self._check_formula(what, one)
-        values: list[tuple[str, Any]] = list(zip(kind.parameters, relation.parameters, strict=False))
-        if signal is not None:
-            values.append(("value", signal))
-        made = Joint(name, joints.constrain_rates, ends, (("primitive", kind), *values), (relation,))
-        return self._keep_rate_row(made)
+        return constraints.constrain_rates(self._model, name, primitive, value, given)
 
-    def _keep(self, made: Joint) -> Joint:
-        self._joints[made.name] = made
-        self._touch()
-        return made
+    def contact(
+        self,
+        name: str,
+        face_a: Attachment,
+        face_b: Attachment,
+        *,
+        mode: Literal["slide", "roll", "roll_without_spin"] = "slide",
+        side: Literal["outside", "inside", "crossing"] = "outside",
+        start: Annotated[tuple[Any, Any] | None, Quantity("")] = None,
+        unilateral: bool = False,
+        jacobian: Literal["exact", "differences"] = "exact",
+        query: Any = None,
+    ) -> Joint:
+        """Two faces that touch in a point: ``face = body.attach(cd.geometry.sphere(0.1))``.
 
-    def _keep_rate_row(self, made: Joint) -> Joint:
-        self._rate_rows[made.name] = made
-        self._touch()
-        return made
+        Surfaces, trimmed faces, a curve or a point on a surface, or two curves.  It removes one degree of freedom.
+        mode: "roll" adds two rows of velocities (one for curves): the bodies do not slip; "roll_without_spin" a third:
+        they do not turn about the common normal.  These are the rate row ``f"{name}.roll"``.
+        side: "inside" where face_b is within face_a, as a ball in a socket: outward normals are then equal, not
+        opposed.  Curves in the xy planes of their frames have a common plane; other curves cross in space, and so do
+        all curves with "crossing": the normal is perpendicular to both tangents.
+        start: parameters on both faces near which the contact is searched for, if it is not known from a state; it
+        chooses one of several contacts.  Contact coordinates are in the states; ``state.contact(name)`` gives point,
+        normal, gap and parameters.
+        unilateral: contacts are bilateral, so only False is accepted; the results note contacts that pull.
+        jacobian: "differences" finds the closest points of the faces, and the derivatives by differences, as the papers
+        do.  It serves solids and meshes (``body.attach(cd.shapes.sphere(0.1))``), and with ``query`` any object whose
+        ``closest_pair(pose)`` gives ``points``, shape (2, 3) [m], on a and b in the axes of face_a, for a pose
+        (x, y, z, e0, e1, e2, e3) of face_b relative to face_a.  Such faces are outside each other, with a clearance of
+        1e-6 of their size, and slide or roll in assemblies, diagnoses and :meth:`solve_rates`; motions refuse them.
+        """
+        given = (mode, side, start, unilateral, jacobian, query)
+        return contacts.contact(self._model, name, face_a, face_b, *given)
 
-    def _add(self, kind: JointKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Joint:
-        name = self._new_name(name, kind.label)
-        what = _what(kind, name)
-        try:
-            ends, rest, named = self._ends(what, kind, args, options)
-            if "function" in kind.options:
-                rest = tuple(as_function(value) for value in rest)
-                named = {word: as_function(value) if word == "function" else value for word, value in named.items()}
-            angles: tuple[tuple[str, CountedAngle], ...] = ()
-            for word, rule in kind.coordinates.items():
-                sort, features = rule(*ends)
-                if sort == "angle":
-                    counted = make_counted_angle(self._angle_key(kind, name, word), self, features)
-                    angles = (*angles, (word, counted))
-            extra: dict[str, Any] = {}
-            if kind.own:
-                bare = Joint(name, kind, ends, (), (), angles)
-                extra["own"] = {w: bare.of(w) for w in kind.coordinates} if kind.coordinates else name
-            for value in (*rest, *named.values()):
-                if isinstance(value, Formula):
-                    self._check_formula(what, value)
-            with self._book.making(what):
-                relations = tuple(kind.build(*ends, *rest, **named, **extra))
-        except ModelError as error:
-            text = str(error)
-            raise ModelError(text if text.startswith(what) else f"{what}: {text}") from None
-        except TypeError as error:
-            raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
-        values: tuple[tuple[str, Any], ...] = ()
-        if rest or named:
-            values = _recorded_values((*zip(kind.options, rest, strict=False), *named.items()), relations[0])
-        edge = kind.edge(ends, relations, angles, rest, named)
-        made = Joint(name, kind, ends, values, relations, angles, edge)
-        spline = dict(values).get("function") if "range" in kind.parts else None
-        if isinstance(spline, Spline) and not spline.is_periodic:
-            lower, upper = spline.range
-            self._add(joints.limit, f"{name}.range", ends[:1], {"lower": lower, "upper": upper})
-        return self._keep(made)
+    def wheel(
+        self, name: str, frame: Frame, radius: Annotated[float, Quantity("length")], face: Attachment | None = None
+    ) -> Joint:
+        """A thin disc that rolls without slipping: its centre is the origin of the frame, its axle the z axis.
 
-    def _ends(
-        self, what: str, kind: JointKind[Any], args: tuple[Any, ...], options: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
-        """The ends of a joint, checked, and what is left of its arguments."""
-        count = len(kind.takes)
-        named = dict(options)
-        args = self._placed(kind, args, named)
-        ends = [*args[:count], *[named.pop(word) for word in kind.ends[len(args) :] if word in named]]
-        if len(ends) < count:
-            missing = ", ".join(map(repr, kind.ends[len(ends) :]))
-            raise ModelError(f"{what} was not given {missing}; see help(Mechanism.{kind.name})")
-        for k, takes in enumerate(kind.takes):
-            if takes in ("frame", "point"):
-                self._check_end(what, takes, ends[k])
-            else:
-                chosen = self._chosen(what, ends[k], named.pop("of", None)) if kind.role in OF_ONE else None
-                ends[k] = self._coordinate(ends[k], takes) if chosen is None else chosen
-                self._check_place(what, ends[k])
-        if count == 2 and isinstance(ends[0], Frame | Point) and ends[0].body is ends[1].body:
-            body = ends[0].body.name
-            raise ModelError(f"{what} connects body {body!r} to itself; a joint needs two different bodies")
-        if count == 2 and isinstance(ends[0], Coordinate) and ends[0].features == ends[1].features:
-            raise ModelError(f"{what} couples {ends[0]!r} with itself; a coupling needs two different coordinates")
-        return tuple(ends), args[count:], named
+        radius [m].  face: the surface on which it rolls; without it, the xy plane of the ground.  A short form of
+        :meth:`contact` between this face and a circle.
+        """
+        return contacts.wheel(self._model, name, frame, radius, face)
 
-    def _placed(self, kind: JointKind[Any], args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments, with frames in place of bodies if the joint is placed in the drawing: at=, axis=, x=."""
-        ends = (*args[:2], *[named[word] for word in kind.ends[len(args) : 2] if word in named])
-        if not placing.is_placed(kind, ends, named):
-            return args
-        for end in ends:
-            if isinstance(end, Body):
-                self._check_body("it", end)
-        if len(ends) < 2:
-            return args
-        for word in kind.ends[len(args) : 2]:
-            del named[word]
-        return (*placing.frames(kind, ends[0], ends[1], named), *args[2:])
+    def point_on_surface(self, name: str, point: Point, face: Attachment) -> Joint:
+        """A point of a body stays on a surface of another: ``face = body.attach(cd.geometry.torus(1.0, 0.2))``."""
+        return contacts.point_on(self._model, joints.point_on_surface, name, point, face)
 
-    def _angle_key(self, kind: JointKind[Any], name: str, word: str) -> str:
-        """Key of an angle in states: the name of its joint, and of the coordinate where that is not "angle"."""
-        key = name if word == "angle" else f"{name}.{word}"
-        of, _, other = name.rpartition(".")
-        taken = ""
-        if of in self._joints and other in self._joints[of].kind.coordinates:
-            taken = f"that is a coordinate of joint {of!r}"
-        elif key != name and key in self._joints:
-            taken = f"its {word} is {key!r}, which is a joint"
-        if taken:
-            raise ModelError(f"{kind.label} cannot be named {name!r}: {taken}")
-        return key
+    def point_on_curve(self, name: str, point: Point, face: Attachment) -> Joint:
+        """A point of a body stays on a curve of another: ``face = body.attach(cd.geometry.ellipse(1.0, 0.5))``."""
+        return contacts.point_on(self._model, joints.point_on_curve, name, point, face)
 
-    def _add_load(self, kind: LoadKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Load:
-        name = self._new_name(name, check.with_article(kind.name))
-        what = _what(kind, name)
-        try:
-            bound = kind.signature.bind(*args, **options)
-        except TypeError as error:
-            raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
-        bound.apply_defaults()
-        named = dict(bound.arguments)
-        given = [named.pop(word) for word in list(named)[: len(kind.takes)]]
-        ends = [self._load_end(what, given[0], kind.takes[0], named.get("of"))]
-        if isinstance(ends[0], Coordinate) and len(given) > 1 and given[1] is not None:
-            raise ModelError(f"{what} was given {given[1]!r} after {ends[0]!r}; a second point belongs to a point")
-        if not isinstance(ends[0], Coordinate):
-            ends += [
-                self._load_end(what, end, takes, None) for end, takes in zip(given[1:], kind.takes[1:], strict=True)
-            ]
-        try:
-            made = loads.make(kind, name, tuple(ends), named)
-        except ModelError as error:
-            raise ModelError(f"{what}: {error}") from None
-        self._loads[name] = made
-        self._touch()
-        return made
+    def path(
+        self,
+        name: str,
+        frame: Frame,
+        face: Attachment,
+        *,
+        follow: Literal["frenet", "least_turning"] = "least_turning",
+        up: InSI = (0.0, 0.0, 1.0),
+    ) -> Joint:
+        """A frame that follows a curve of another body: one freedom, along the curve.  ``face = body.attach(curve)``.
 
-    def _load_end(self, what: str, given: Any, takes: str, of: str | None) -> Any:
-        """What a load acts on, checked: a coordinate, a point, a frame or a body."""
-        if "coordinate" in takes and not (takes != "coordinate" and isinstance(given, Frame | Point)):
-            chosen = self._chosen(what, given, of)
-            self._check_place(what, chosen)
-            return chosen
-        if of is not None:
-            raise ModelError(f"{what} was given of={of!r} with {given!r}; of= chooses a coordinate of a joint: omit it")
-        if takes != "body":
-            self._check_end(what, "frame" if takes == "frame" else "point", given)
-        elif not isinstance(given, Body):
-            raise ModelError(f"{what} was given {given!r}; it must be a body, such as m[name]")
-        else:
-            self._check_body(what, given)
-        return given
+        Its origin is on the curve, and its x axis along the tangent.  follow: "frenet": y is along the principal
+        normal, z along the binormal; the curve must be curved everywhere.  "least_turning": the frame does not rotate
+        about the tangent; where the parameter begins, its z axis is along ``up`` (in the frame of the face), as far as
+        the tangent allows.  Along a curve in a plane, with ``up`` across it, z stays across.  Round a closed curve in
+        space such a frame comes back turned about the tangent, and turns further with each round.
+        """
+        return contacts.path(self._model, name, frame, face, follow, up)
+
+    def parameter(
+        self, name: str, value: Any, *, lower: Any = None, upper: Any = None, period: Any = None
+    ) -> Parameter:
+        """Add a design parameter, which can replace any number of a joint, point, frame or vector.
+
+        ``L = m.parameter("L", 1.0); crank.point((L, 0, 0)); m.distance("rod", a, b, 2 * L + 0.1)``.  It is held at its
+        value: the results are those of the plain number.  ``L.value = 1.2`` changes the drawing.
+        lower, upper: bounds that ``assemble(free=…)`` keeps, and that a new value must be within.
+        period: values that differ by it are the same, as 2π of an angle that only appears in ``cd.sin`` and ``cd.cos``;
+        ``assemble(free=…)`` then returns the value within half a period of the one that was set.
+        """
+        return parameters.add(self._model, name, value, lower, upper, period)
+
+    def adopt(self, state: State) -> None:
+        """Make a state the drawing: its poses become the authored poses, its values those of the parameters.
+
+        Whole turns are not part of a drawing.
+        """
+        parameters.adopt(self._model, state)
 
     def remove(self, name: str | Body | Joint | Load | Parameter, *, joints: bool = False) -> None:
         """Remove a load, a joint, a rate row, a body, or a parameter that nothing uses.
 
         joints: also remove the joints, rate rows and loads attached to it; without it, nothing may be attached.
         """
-        if not isinstance(name, str | Body | Joint | Load | Parameter):
-            raise ModelError(
-                f"remove was given {name!r}; it must be a body, a joint, a load, a parameter, or the name of one"
-            )
-        key = name if isinstance(name, str) else name.name
-        mine = self._ground if key == GROUND else self._item(key)
-        if not isinstance(name, str) and mine is not name:
-            raise ModelError(f"{name!r} is of another mechanism, not of {self.name!r}; remove it there, or by name")
-        if key == GROUND:
-            raise ModelError("the ground cannot be removed")
-        if mine is None:
-            raise check.unknown(key, "body, joint, load or parameter", self)
-        others: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
-        if isinstance(mine, Joint):
-            users = [item.name for item in others if key in item.joints]
-            for items, part in ((self._joints, "range"), (self._rate_rows, "roll")):
-                if not users and part in mine.kind.parts:
-                    items.pop(f"{key}.{part}", None)
-            if mine.kind.implied:
-                raise ModelError(f"{key!r} is the rolling of contact {key.removesuffix('.roll')!r}; remove the contact")
-            text = f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
-        elif isinstance(mine, Parameter):
-            users = [item.name for item in self._users(key)]
-            text = f"parameter {key!r} is used by {', '.join(map(repr, users))}"
-        else:
-            users = [item.name for item in others if mine in item.bodies]
-            held = (("joints", self._joints), ("rate rows", self._rate_rows), ("loads", self._loads))
-            attached = [(word, [user for user in users if user in items]) for word, items in held]
-            parts = [f"the {word} {', '.join(map(repr, names))}" for word, names in attached if names]
-            text = f"body {key!r} has {' and '.join(parts)}"
-        if users and not joints:
-            raise ModelError(f"{text}; remove them first, or pass joints=True")
-        if isinstance(mine, Parameter):
-            del self._parameters[key]
-            self._book.names[mine._number] = None
-            self._drawn = self._book.drawn()
-        for item in (key, *users):
-            self._bodies.pop(item, None)
-            gone = self._joints.pop(item, None)
-            if gone is not None:
-                self._book.forget(_what(gone.kind, gone.name))
-            self._loads.pop(item, None)
-            self._rate_rows.pop(item, None)
-        self._touch()
-
-    def _edited(self, body: Body) -> None:
-        """An attribute of a body was set; a fixed body stays fixed where it is drawn now."""
-        if self._is_fixed(body):
-            self._fix(body, True)
-        self._touch()
-
-    def _is_fixed(self, body: Body) -> bool:
-        return f"{body.name}.fixed" in self._joints
-
-    def _fix(self, body: Body, fixed: bool) -> None:
-        """Fix a body where it is drawn, by a joint that is named after it, or free it."""
-        name = f"{body.name}.fixed"
-        if fixed:
-            order = [*self._joints, name]
-            self._joints.pop(name, None)
-            made = self._add(joints.fixed, name, placing.frames(joints.fixed, self._ground, body, {}), {})
-            self._joints = {key: self._joints.get(key, made) for key in dict.fromkeys(order)}
-        elif name in self._joints:
-            self.remove(name)
-        self._touch()
+        removing.remove(self._model, name, joints)
 
 
 for _kind in joints.REGISTRY.values():
@@ -431,25 +250,3 @@ for _kind in joints.REGISTRY.values():
         setattr(Building, _kind.name, _adds(_kind))
 for _load in loads.REGISTRY.values():
     setattr(Building, _load.name, _exerts(_load))
-
-
-def _recorded_values(parameters: Iterable[tuple[str, Any]], relation: Relation) -> tuple[tuple[str, Any], ...]:
-    """The options of a joint by name, as it keeps them."""
-    return tuple([(word, _recorded(relation, v) if callable(v) else _plain(v)) for word, v in parameters])
-
-
-def _recorded(relation: Relation, given: Any) -> Any:
-    """A spline, or the primitive or signal made of a user's function: it compares by value, and can be pickled."""
-    if isinstance(given, Spline) and relation.signal is None:
-        return given
-    return relation.primitive if relation.signal is None else relation.signal
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as a plain value: NumPy scalars become floats, so that descriptions compare equal."""
-    return value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
-
-
-def _what(kind: JointKind[Any] | LoadKind[Any], name: str) -> str:
-    """The kind and the name of a joint or load: in errors, and as the user of conditions of formulas."""
-    return f"{kind.name} {name!r}"

@@ -1,29 +1,25 @@
-"""The analyses of a mechanism, and saving it.  Each method is a thin call into the layers below."""
+"""Mechanism: the public interface.  Each method is a thin call into the model, or into the layers below."""
 
 from __future__ import annotations
 
 import copy as copying
-import time as clock
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-import numpy as np
-
-from cardan import joints
 from cardan.analysis.motion import Motion
 from cardan.analysis.result import AssemblyResult
-from cardan.constraints.registry import Primitive
-from cardan.constraints.signal import Line
+from cardan.dynamics.loads import Load
 from cardan.errors import ModelError
-from cardan.joints import Coordinate, Joint, own
+from cardan.joints import Joint
 from cardan.lazy import LazyModule
-from cardan.mechanism.drawing import HERE
-from cardan.mechanism.dynamics import Dynamics
+from cardan.mechanism.building import Building
+from cardan.mechanism.model import Model
 from cardan.system import check
+from cardan.system.check import Triple
+from cardan.system.display import Display
 from cardan.system.formulas import Parameter
-from cardan.system.parts import Body, Frame, Point
-from cardan.system.relations import Bundle, Relation
+from cardan.system.html import as_html, table_of
+from cardan.system.parts import GROUND, Body, Frame, Point
 from cardan.system.state import State
 from cardan.system.system import System
 
@@ -38,14 +34,22 @@ if TYPE_CHECKING:
     from cardan.analysis.vibration import Linearization
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
-    from cardan.dynamics.equations import Equations
     from cardan.interact.session import Session
+
+    class Item(Body, Joint, Load):  # type: ignore[misc]  # never made
+        """What ``m[name]`` may be: editors then offer the members of bodies, joints and loads."""
+
+        a: Any
+        b: Any
+
 
 # Loaded on first use, so that building a model does not wait for them.
 _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
+_build = LazyModule("cardan.dynamics.build")
 _equilibrium = LazyModule("cardan.analysis.equilibrium")
 _files = LazyModule("cardan.files.writer")  # of a layer above, which m.save calls
+_forward = LazyModule("cardan.joints.forward")
 _freedom = LazyModule("cardan.diagnosis.freedom")
 _linearise = LazyModule("cardan.analysis.linearise")
 _move = LazyModule("cardan.analysis.move")
@@ -56,14 +60,165 @@ _simulate = LazyModule("cardan.analysis.simulate")
 _solve_rates = LazyModule("cardan.analysis.solve_rates")
 _vibration = LazyModule("cardan.analysis.vibration")
 
+SETTABLE = ("gravity", "display", "poses")  # attributes that may be assigned to
 
-class Mechanism(Dynamics):
+
+class Mechanism(Building):
     """Bodies, the joints between them, and the loads on them.  All share one set of names.
 
     Add bodies with :meth:`body`, joints with :meth:`revolute`, :meth:`spherical`, …, loads with :meth:`spring`,
     :meth:`force`, …, then :meth:`assemble`, :meth:`move`, :meth:`simulate` or :meth:`diagnose`.  Only dynamics uses
     ``gravity`` [m/s²] and loads.  ``poses`` are states to be saved with it: ``m.poses["open"] = result.state``.
     """
+
+    if not TYPE_CHECKING:  # checkers know the attributes
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if not (name.startswith("_") or name in SETTABLE or hasattr(type(self), name)):
+                raise check.unknown(name, f"attribute of mechanism {self.name!r} that can be set", SETTABLE)
+            object.__setattr__(self, name, value)
+
+    def __init__(self, name: str = "mechanism", *, gravity: Any = (0.0, 0.0, -9.81)) -> None:
+        self._model = Model(self, name, gravity)
+        self.poses: dict[str, State] = {}
+
+    @property
+    def name(self) -> str:
+        """The name; a copy may have another."""
+        return self._model.name
+
+    @property
+    def ground(self) -> Body:
+        """The fixed body; its axes are the world's."""
+        return self._model.ground
+
+    @property
+    def gravity(self) -> Triple:
+        """Acceleration of gravity [m/s²] in world."""
+        return self._model.gravity
+
+    @gravity.setter
+    def gravity(self, value: Any) -> None:
+        self._model.gravity = check.vector(value, f"the gravity of mechanism {self.name!r}")
+
+    @property
+    def display(self) -> Display:
+        """Units of lengths and angles in texts: ``m.display = cd.Display(length="inch")``; arrays are always SI."""
+        return self._model.display
+
+    @display.setter
+    def display(self, value: Display) -> None:
+        if not isinstance(value, Display):
+            raise ModelError(f"the display is {value!r}; it must be a cd.Display, such as cd.Display(length='mm')")
+        self._model.assign(display=value)
+
+    @property
+    def bodies(self) -> Mapping[str, Body]:
+        """The movable bodies by name, in the order they were made."""
+        return dict(self._model.bodies)
+
+    @property
+    def joints(self) -> Mapping[str, Joint]:
+        """The joints by name, in the order they were made."""
+        return dict(self._model.joints)
+
+    @property
+    def loads(self) -> Mapping[str, Load]:
+        """The loads by name, in the order they were made."""
+        return dict(self._model.loads)
+
+    @property
+    def rate_rows(self) -> Mapping[str, Joint]:
+        """The constraints of velocities alone by name, in the order they were made."""
+        return dict(self._model.rate_rows)
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The design parameters by name, in the order they were made."""
+        return dict(self._model.parameters)
+
+    def __getitem__(self, name: str) -> Item:
+        found = self._model.item(name) if isinstance(name, str) else None
+        if found is None:
+            if name == GROUND:
+                ground: Any = self._model.ground
+                return ground  # type: ignore[no-any-return]
+            raise check.unknown(name, "body, joint, load or parameter", self)
+        made: Item = found
+        return made
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (self._model.item(name) is not None or name == GROUND)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._model)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def copy(self, name: str | None = None) -> Self:
+        """An independent copy."""
+        made = copying.deepcopy(self)
+        if name is not None:
+            made._model.name = check.name(name, "the mechanism")
+        return made
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def description(self) -> tuple[Any, ...]:
+        """Everything that defines the mechanism, as plain values."""
+        return self._model.description()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mechanism):
+            return NotImplemented
+        return self.description() == other.description()
+
+    __hash__ = None  # type: ignore[assignment]  # it can be edited
+
+    def table(self) -> dict[str, list[Any]]:
+        """The joints as columns by title, one row each, for ``pandas.DataFrame(m.table())``."""
+        items = list(self._model.joints.values())
+        return {
+            "joint": [joint.name for joint in items],
+            "kind": [joint.kind.name for joint in items],
+            "bodies": [" – ".join(body.name for body in joint.bodies) for joint in items],
+            "equations": [joint.equations for joint in items],
+            "coordinates": [", ".join(joint.kind.coordinates) for joint in items],
+        }
+
+    def _repr_html_(self) -> str:
+        bodies = [(body.name, *body.position, body.fixed) for body in self._model.bodies.values()]
+        return as_html(repr(self), (("body", "x [m]", "y [m]", "z [m]", "fixed"), bodies), table_of(self.table()))
+
+    def __repr__(self) -> str:
+        own = self._model
+        loads = f", {len(own.loads)} loads" if own.loads else ""
+        rows = f", {len(own.rate_rows)} rate rows" if own.rate_rows else ""
+        return f"<Mechanism {self.name!r}: {len(own.bodies)} bodies, {len(own.joints)} joints{loads}{rows}>"
+
+    @property
+    def system(self) -> System:
+        """The packed, frozen system; made on demand."""
+        return self._model.drawing.system
+
+    @property
+    def state(self) -> State:
+        """The authored poses."""
+        return self.system.state()
+
+    def state_at(self, values: Mapping[Any, Any] | None = None) -> State:
+        """Forward kinematics: the state in which coordinates of joints have given values, the others those as drawn.
+
+        values: ``{"A": 0.3, "slide.displacement": 0.1, "ball": orientation, "free_body": (position, orientation)}``: by
+        name of a joint with one coordinate, or "joint.coordinate", or a joint or coordinate; a ball joint takes the
+        orientation of b in a, in any form of ``orientation=``; a body without a joint takes its pose.
+        Bodies are placed along a spanning tree that prefers the given joints.  Joints that close loops are not
+        considered: assemble the result, ``m.assemble(m.state_at(…))``.
+        """
+        found: State = _forward.state_at(self._model.drawing, {} if values is None else values)
+        return found
 
     def assemble(
         self,
@@ -88,24 +243,12 @@ class Mechanism(Dynamics):
         workers: threads that share each spring step of the methods ``"gradient"`` and ``"hybrid"``; 1 if it is not
         given.  The result does not depend on it, to the last bit.
         """
-        own = _checked_options(options, changes)
-        if start is not None:
-            self._check_start("assemble", start)
-        where = self._at(start) if self._parameters else HERE
-        if where is HERE and not free and least is None:
-            plain_result: AssemblyResult = _assemble.assemble(self.system, start, time, own, workers)
-            return plain_result
-        with where:
-            system = self._with_free(free)
-            if least is None:
-                result: AssemblyResult = _assemble.assemble(system, start, time, own, workers)
-            elif workers is not None:
-                raise ModelError(f"workers is {workers}, but an assembly with least= uses one thread; omit one of them")
-            elif system.variables.free:
-                result = _assemble.assemble_least(system, start, time, own, least)
-            else:
-                raise ModelError(f"least is {least!r}, but no parameter is free; give free=[…]")
-        return result
+        own: AssemblyOptions = _options.assembly_options(options, changes)
+        drawing = self._model.drawing if start is None else self._model.begin("assemble", start)
+        system = drawing.with_free(free) if free else drawing.system
+        if least is not None:
+            return _assemble.assemble_least(system, start, time, own, workers, least)  # type: ignore[no-any-return]
+        return _assemble.assemble(system, start, time, own, workers)  # type: ignore[no-any-return]
 
     def assemble_many(
         self,
@@ -129,31 +272,9 @@ class Mechanism(Dynamics):
         progress: called now and then with the number of starts done, and of all starts.
         options: as of :meth:`assemble`; ``max_seconds`` is for all starts together.
         """
-        own = _checked_options(options, changes)
-        return self._assemble_many(starts, time, free, values, workers, progress, own)
-
-    def _assemble_many(
-        self,
-        starts: Any,
-        time: float | None,
-        free: Iterable[str | Parameter],
-        values: Mapping[Any, Any] | None,
-        workers: int | None,
-        progress: Progress | None,
-        own: AssemblyOptions,
-        tolerances: Mapping[str, float] = MappingProxyType({}),
-    ) -> BatchResult:
-        """tolerances: by which the values were drawn; samples may be beyond the bounds of their parameters."""
-        names = self._with_free(free).variables.free
-        starts, given = _batch.starts_with_values(starts, values, self._drawn, self._parameter_name)
-        both = [name for name in given if name in names]
-        if both and values is not None:
-            raise ModelError(f"parameter {both[0]!r} is free and in values; a free parameter starts from its state")
-        self._check_values(given, tolerances)
-        held = tuple([name for name in given if name not in names])
-        system = self.system.with_variables(names, held) if names or held else self.system
-        results: BatchResult = _batch.assemble_many(system, starts, time, own, workers, progress, given)
-        return results
+        own: AssemblyOptions = _options.assembly_options(options, changes)
+        given = (self._model.drawing, starts, time, free, values, own, workers, progress)
+        return _batch.assemble_many(*given)  # type: ignore[no-any-return]
 
     def move(
         self,
@@ -171,13 +292,11 @@ class Mechanism(Dynamics):
         times: increasing, or decreasing.  max_seconds: for the whole call.  progress: called with the part done.
         Interrupted by the keyboard, it returns what was reached.
         """
-        self._check_start("move", start)
-        with self._at(start):
-            motion: Motion = _move.move(
-                self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
-            )
-            motion._model = self._model()
-        motion._source = self, self._edits
+        drawing = self._model.begin("move", start)
+        options = {"tolerance": tolerance, "max_seconds": max_seconds, "progress": progress}
+        motion: Motion = _move.move(drawing.system, times, start, **options)
+        motion._needs = _build.Inverse.of(drawing)
+        motion._source = self, drawing.contents.edits
         return motion
 
     def simulate(
@@ -214,12 +333,9 @@ class Mechanism(Dynamics):
         """
         given = (step, rtol, times, method, max_step, max_seconds, progress, stabilization, gain, tolerance)
         options = _simulate.Options(*given)
-        self._check_start("simulate", state)
-        with self._at(state):
-            equations, notes = self._equations()
-            simulation: Simulation = _simulate.simulate(self.system, equations, duration, state, options, notes)
-            simulation._connections = self._connections()
-        simulation._source = self, self._edits
+        drawing = self._model.begin("simulate", state)
+        simulation: Simulation = _simulate.simulate(drawing, duration, state, options)
+        simulation._source = self, drawing.contents.edits
         return simulation
 
     def equilibrium(
@@ -232,16 +348,10 @@ class Mechanism(Dynamics):
         force at rest.  Reactions and efforts: ``eq.reaction("A")``, ``eq.effort("motor")``.
         tolerance: of the assembly at the start, as in :meth:`assemble`.
         """
-        self._check_start("equilibrium", state)
-        with self._at(state):
-            equations, notes = self._equations()
-            rough = [repr(load.name) for load in self._loads.values() if dict(load.parameters).get("coulomb")]
-            if rough:
-                notes.append(f"friction {', '.join(rough)} has no force at rest: it holds no parts in equilibrium")
-            given = (self.system, equations, state, notes, self._connections(), max_iterations, tolerance)
-            found: Equilibrium = _equilibrium.find_equilibrium(*given)
+        drawing = self._model.begin("equilibrium", state)
+        found: Equilibrium = _equilibrium.find_equilibrium(drawing, state, max_iterations, tolerance)
         if found._instant is not None:
-            found._instant._source = self, self._edits
+            found._instant._source = self, drawing.contents.edits
         return found
 
     def linearize(self, state: State | Mapping[Any, Any] | None = None, *, tolerance: float = 1e-12) -> Linearization:
@@ -250,10 +360,8 @@ class Mechanism(Dynamics):
         state: at rest, in equilibrium, such as ``m.equilibrium().state``.  Drivers keep the values of its time.
         tolerance: of the assembly of the state, as in :meth:`assemble`.
         """
-        self._check_start("linearize", state)
-        with self._at(state):
-            found: Linearization = _vibration.linearize(self.system, self._equations()[0], state, tolerance)
-        return found
+        drawing = self._model.begin("linearize", state)
+        return _vibration.linearize(drawing, state, tolerance)  # type: ignore[no-any-return]
 
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
         """The state with velocities that satisfy every joint and driver, and given rates of coordinates.
@@ -263,32 +371,7 @@ class Mechanism(Dynamics):
         What they leave free has the least kinetic energy.  Raises ModelError, with names, if rates contradict each
         other.
         """
-        if not isinstance(state, State):
-            raise ModelError(f"solve_rates got {state!r}; it must be a State, such as result.state")
-        if given is not None and not isinstance(given, Mapping):
-            raise ModelError(f"solve_rates got the rates {given!r}; they must be by joint, such as {{'A': 2.0}}")
-        with self._at(state):
-            return self._solve_rates(state, given or {})
-
-    def _solve_rates(self, state: State, given: Mapping[Any, float]) -> State:
-        chosen = []
-        for key in given:
-            one = self._chosen("solve_rates", self._by_key(key) if isinstance(key, str) else key, None)
-            self._check_own("solve_rates", one)
-            chosen.append(one)
-        driven, theirs = copying.deepcopy((self, chosen))
-        for one, copied, rate in zip(chosen, theirs, given.values(), strict=True):
-            name = f"rate of {one.joint or one.name}"
-            is_one_of = bool(one.joint) and len(self[one.joint].kind.coordinates) > 1
-            name += f".{one.name}" if is_one_of or name in driven else ""
-            while name in driven:
-                name += "'"
-            line = Line(one.value(state), check.number(rate, name), state.time)
-            driven._add(joints.drive, name, (driven[one.joint].of(one.name) if one.joint else copied, line), {})
-        sampled = any([relation.is_sampled for joint in self._joints.values() for relation in joint.relations])
-        equations, _ = driven._new_equations(follow=False) if sampled else driven._equations()
-        found: State = _solve_rates.solve_rates(self.system, equations, state)
-        return found
+        return _solve_rates.solve_rates(self._model.drawing, state, given)  # type: ignore[no-any-return]
 
     def session(
         self,
@@ -314,30 +397,10 @@ class Mechanism(Dynamics):
         rate [Hz]: of the cycles; a cycle of a dynamic session lasts 1/rate.
         hand: "constraint" or "spring", what grasps are in a dynamic session; see :meth:`Session.grasp`.
         """
-        self._check_start("session", state)
-        with self._at(state):
-            model = self.copy()
-            owner = self if closed else model  # later changes of this mechanism do not matter to the session
-
-            def equations() -> Equations:
-                with owner._at(state):
-                    return owner._equations()[0] if mode == "dynamic" else owner._metric_equations()
-
-            made: Session = _session.Session(
-                self.system,
-                equations,
-                self,
-                state,
-                mode=mode,
-                rate=rate,
-                hand=hand,
-                time=time,
-                closed=closed,
-                formulation=formulation,
-                tolerance=tolerance,
-                probe=model._probe,
-            )
-        return made
+        drawing = self._model.begin("session", state)
+        options = {"mode": mode, "rate": rate, "hand": hand, "time": time, "closed": closed}
+        options |= {"formulation": formulation, "tolerance": tolerance}
+        return _session.Session(drawing, self, state, **options)  # type: ignore[no-any-return]
 
     def diagnose(
         self, state: State | None = None, *, tolerance: float = 1e-12, free: Iterable[str | Parameter] = ()
@@ -348,13 +411,13 @@ class Mechanism(Dynamics):
         motions along which every residual stays within it count as free.
         free: parameters that are unknowns too; one that nothing determines is reported as a freedom, by name.
         """
+        drawing = self._model.drawing
         if state is None:
-            state = self.system.state()
+            state = drawing.system.state()
         elif not isinstance(state, State):
             raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
-        with self._at(state):
-            found: Diagnosis = _freedom.diagnose(self._with_free(free), state, tolerance)
-        return found
+        system = drawing.at(state).with_free(free)
+        return _freedom.diagnose(system, state, tolerance)  # type: ignore[no-any-return]
 
     def constraint_equations(
         self, state: State | None = None, joint: str | Joint | None = None, *, sparse: bool | None = None
@@ -364,11 +427,7 @@ class Mechanism(Dynamics):
         Rows are in the order of m.joints; columns are (δr in world, δθ in body axes) of each body, in the order of
         m.bodies.  sparse: of the Jacobian; None: if it is large.  See :class:`cardan.ConstraintEquations`.
         """
-        own = self._checked_state("constraint_equations", state)
-        self._check_own("constraint_equations", joint)
-        with self._at(own):
-            found: ConstraintEquations = _linearise.constraint_equations(self.system, own, joint, sparse)
-        return found
+        return _linearise.constraint_equations(self._model.drawing, state, joint, sparse)  # type: ignore[no-any-return]
 
     def jacobian(
         self,
@@ -385,15 +444,7 @@ class Mechanism(Dynamics):
         joints; or "drivers", or the names of some drivers: one column for each, [per rad or per m], along the motion
         that the joints allow, with the other drivers at rest.
         """
-        own = self._checked_state("jacobian", state)
-        place = of if isinstance(of, Body) else getattr(of, "body", None)
-        if place is not None:
-            self._check_body("jacobian", place)
-        by = by if isinstance(by, str | Joint) or not isinstance(by, Iterable) else list(by)
-        for driver in by if isinstance(by, list) else [by]:
-            self._check_own("jacobian", driver)
-        with self._at(own):
-            return _linearise.jacobian(self.system, of, own, by, sparse)
+        return _linearise.jacobian(self._model.drawing, of, state, by, sparse)
 
     def sensitivity(
         self,
@@ -411,18 +462,8 @@ class Mechanism(Dynamics):
         parameters: None for all.  Drivers keep their values.  Where a freedom is left, the poses change as little as
         possible, and ``result.unique`` tells which outputs depend on that choice.
         """
-        given = self._parameters if parameters is None else parameters
-        names = tuple(dict.fromkeys([self._parameter_name(p) for p in ([given] if isinstance(given, str) else given)]))
-        if not names:
-            way = "give some" if self._parameters else "add one with m.parameter(name, value)"
-            raise ModelError(f"there are no parameters to differentiate by in mechanism {self.name!r}; {way}")
-        if not isinstance(state, State):
-            raise ModelError(f"sensitivity was given {state!r}; it must be a State, such as result.state")
-        self._checked_state("sensitivity", state)
-        with self._at(state):
-            system, labels = self._outputs(outputs)
-            found: Sensitivity = _sensitivity.sensitivity(self.system, system, labels, state, names, tolerance)
-        return found
+        drawing = self._model.drawing
+        return _sensitivity.sensitivity(drawing, state, outputs, parameters, tolerance)  # type: ignore[no-any-return]
 
     def tolerances(
         self,
@@ -443,69 +484,8 @@ class Mechanism(Dynamics):
         Values may be beyond the bounds of a parameter.
         seed: of the draws, which depend on the names of the parameters, not on their order.
         """
-        began = clock.perf_counter()
-        given = _sensitivity.checked_tolerances(tolerances, self._parameter_name)
-        check.choice(distribution, "distribution", _sensitivity.FACTORS)
-        count = check.count(samples, "samples", 2)
-        found = self.sensitivity(state, outputs, given)
-        values = _sensitivity.draw(
-            given, {**self._drawn, **state.variables}, count, check.count(seed, "seed", 0), distribution
-        )
-        options = _checked_options(None, {"restarts": 0})
-        batch = self._assemble_many(state, None, (), values, workers, None, options, given)
-        with self._at(state):
-            system, labels = self._outputs(outputs)
-            seen = system.with_variables((), tuple(given))
-        angles = batch._system.counted_angles
-        keys = {key: batch.angles[:, len(batch._system.variable_names) + k] for k, key in enumerate(angles)}
-        near = [np.full(count, angle) for angle in _sensitivity.angles_at(seen, state)]
-        tail = [keys.get(key, near[k]) for k, key in enumerate(seen.counted_angles)]
-        poses = np.column_stack([batch.coordinates.reshape(count, -1), *values.values(), *tail])
-        every = _sensitivity.evaluate_many(seen, len(labels), poses[batch.ok], state.time)
-        failed = int((~batch.ok).sum())
-        seconds = clock.perf_counter() - began
-        wraps = _sensitivity.wrapping(seen, len(labels))
-        result: Tolerances = _sensitivity.combine(found, given, every, wraps, failed, distribution, seconds)
-        return result
-
-    def _outputs(self, outputs: Any) -> tuple[System, list[Any]]:
-        """The system whose relations are the outputs, and a label and a unit for each row."""
-        if isinstance(outputs, str | Joint | Coordinate | Point | Frame) or not isinstance(outputs, Iterable):
-            outputs = [outputs]
-        bundles: list[Bundle] = []
-        labels: list[Any] = []
-        for k, given in enumerate(outputs):
-            what = f"output {k}"
-            if isinstance(given, Point | Frame):
-                self._check_body(what, given.body)
-                relation = joints.coincident(self._ground.point(), given)
-                words = [f"{given.body.name} {axis}" for axis in "xyz"]
-            elif isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Primitive):
-                ends, relation = own.resolved(given[0], given[1], self._coordinate)
-                for end in ends:
-                    for body in end.bodies if isinstance(end, Coordinate) else (end.body,):
-                        self._check_body(what, body)
-                rows = given[0].rows
-                words = [given[0].name if rows == 1 else f"{given[0].name} {i}" for i in range(rows)]
-            else:
-                chosen = self._chosen(what, self[given] if isinstance(given, str) else given, None)
-                for body in chosen.bodies:
-                    self._check_body(what, body)
-                relation = Relation(joints.DRIVEN[chosen.kind], chosen.arguments(), (0.0,))
-                single = chosen.joint and len(self._joints[chosen.joint].kind.coordinates) == 1
-                words = [chosen.joint if single else f"{chosen.joint} {chosen.name}".strip()]
-            if not relation.bodies:
-                way = ", except with parameters: take its formula, such as (2 * L).value" if relation.nodes else ""
-                raise ModelError(f"{what} is on the ground alone; it never changes{way}")
-            bundles.append(Bundle(what, [relation]))
-            taken = {label.label for label in labels}
-            words = [f"{word} ({what})" if word in taken else word for word in words]
-            labels += [_sensitivity.Output(w, u) for w, u in zip(words, relation.primitive.units, strict=True)]
-        if not bundles:
-            raise ModelError("there are no outputs; give joints, coordinates, points or primitives")
-        counted = dict.fromkeys([angle for b in bundles for r in b.relations for angle in r.counted_angles])
-        system = System(list(self._bodies.values()), bundles, list(counted), None, formulas=self._own_book())
-        return system, labels
+        given = (outputs, tolerances, samples, seed, distribution, workers)
+        return _sensitivity.tolerances(self._model.drawing, state, *given)  # type: ignore[no-any-return]
 
     def save(self, path: Any, *, units: Mapping[str, str] | None = None) -> None:
         """Write the mechanism to a file ``*.cardan.toml`` or ``*.json``, for :func:`cardan.load`.
@@ -515,8 +495,3 @@ class Mechanism(Dynamics):
         An existing file is replaced at once, or not at all.
         """
         _files.save(self, path, units=units)
-
-
-def _checked_options(options: AssemblyOptions | None, changes: OptionArguments) -> AssemblyOptions:
-    made: AssemblyOptions = _options.assembly_options(options, changes)
-    return made

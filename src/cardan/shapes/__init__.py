@@ -6,7 +6,8 @@ Each function that makes one is an attribute of this package; the stub has their
 
 from cardan.shapes import gears, solids, threads  # noqa: F401  (they register their shapes)
 from cardan.shapes.mesh import Mesh
-from cardan.shapes.shape import MAKERS, Properties, Shape, Triangles
+from cardan.shapes.registry import MAKERS
+from cardan.shapes.shape import Properties, Shape, Triangles
 
 globals().update(MAKERS)
 __all__ = ["Mesh", "Properties", "Shape", "Triangles"]

@@ -15,7 +15,8 @@ import numpy as np
 from cardan.errors import ModelError
 from cardan.quantities import InSI, Length
 from cardan.shapes.region import Involute, Line, Loop, Piece, Region, arcs, circle, loop_points
-from cardan.shapes.shape import SEGMENTS, FloatArray, Properties, Shape, Triangles, in_files, maker
+from cardan.shapes.registry import in_files, maker
+from cardan.shapes.shape import SEGMENTS, FloatArray, Properties, Shape, Triangles
 from cardan.shapes.solids import Extrusion, extruded
 from cardan.system import check
 

@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 
 from cardan.errors import ModelError
+from cardan.quantities import Corners, Points
+from cardan.shapes.registry import in_files, maker
 from cardan.shapes.shape import (
     SEGMENTS,
-    Corners,
     FloatArray,
     IndexArray,
-    Points,
     Properties,
     Shape,
     Triangles,
-    in_files,
     is_closed,
-    maker,
     solid_properties,
 )
 from cardan.system import check

@@ -1,30 +1,15 @@
-"""What a shape is: a solid with a volume, a centre, an inertia, and a surface of triangles; independent of bodies.
-
-A new shape is a class with ``@in_files``, and a function with ``@maker`` that checks arguments and makes it.  The
-annotations of its fields say what a file has of it.  ``cardan.shapes``, files and their schema follow from this.
-"""
+"""What a shape is: a solid with a volume, a centre, an inertia, and a surface of triangles; independent of bodies."""
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.quantities import Quantity, annotated
-
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
-
-# What a file has of a shape, other than lengths, numbers, whole numbers (int) and flags (bool).
-Edges = Annotated[tuple[float, float, float], Quantity("length", form="edges")]
-Outline = Annotated[Any, Quantity("length", form="outline")]
-Outlines = Annotated[Any, Quantity("length", form="outlines")]
-Points = Annotated[Any, Quantity("length", form="points")]
-Corners = Annotated[Any, Quantity("", form="corners")]
 
 SEGMENTS = 48  # of a whole circle, in the triangles of curved shapes
 
@@ -75,40 +60,6 @@ class Shape(ABC):
     @abstractmethod
     def triangles(self, segments: int = SEGMENTS) -> Triangles:
         """The closed surface; segments: of a whole circle."""
-
-    def _in_file(self) -> Mapping[str, Any]:
-        """The values that a file has of it, in SI."""
-        return {key: getattr(self, key) for key in fields_of(type(self))}
-
-
-def builder(kind: type[Shape]) -> Callable[..., Shape]:
-    """Makes a shape of the values in a file, in SI: the method ``_of_file`` of a class, where it checks them, or it."""
-    made: Callable[..., Shape] = getattr(kind, "_of_file", kind)
-    return made
-
-
-def fields_of(kind: type[Shape]) -> dict[str, tuple[Quantity, Any]]:
-    """What a file has of a class of shapes: the form and the default of each argument of its builder."""
-    given = inspect.signature(builder(kind)).parameters.values()
-    return {p.name: (annotated(kind, p) or Quantity("", form=str(p.annotation)), p.default) for p in given}
-
-
-KINDS: dict[str, type[Shape]] = {}  # that files have
-MAKERS: dict[str, Callable[..., Shape]] = {}  # that users call
-S = TypeVar("S", bound=type[Shape])
-F = TypeVar("F", bound=Callable[..., Shape])
-
-
-def in_files(kind: S) -> S:
-    """Register a class of shapes that files can have, by its name in small letters."""
-    KINDS[kind.__name__.lower()] = kind
-    return kind
-
-
-def maker(function: F) -> F:
-    """Register a function that makes shapes, by its name."""
-    MAKERS[function.__name__] = function
-    return function
 
 
 def is_closed(faces: IndexArray) -> bool:

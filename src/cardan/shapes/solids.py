@@ -10,37 +10,11 @@ from typing import Any
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.quantities import InSI, Length
-from cardan.shapes.region import (
-    Loop,
-    Pair,
-    Region,
-    arcs,
-    boundary,
-    checked_profile,
-    checked_region,
-    circle,
-    hull,
-    loop_points,
-    polygon,
-    rounded,
-    signed_area,
-    triangulate,
-)
-from cardan.shapes.shape import (
-    SEGMENTS,
-    Edges,
-    FloatArray,
-    IndexArray,
-    Outline,
-    Outlines,
-    Properties,
-    Shape,
-    Triangles,
-    from_moments,
-    in_files,
-    maker,
-)
+from cardan.quantities import Edges, InSI, Length, Outline, Outlines
+from cardan.shapes import region as plane
+from cardan.shapes.region import Loop, Pair, Region, circle, polygon
+from cardan.shapes.registry import in_files, maker
+from cardan.shapes.shape import SEGMENTS, FloatArray, IndexArray, Properties, Shape, Triangles, from_moments
 from cardan.system import check
 
 CORNERS = np.array([[x, y, z] for z in (-0.5, 0.5) for y in (-0.5, 0.5) for x in (-0.5, 0.5)])
@@ -175,11 +149,11 @@ class Extrusion(Shape):
 
     def triangles(self, segments: int = SEGMENTS) -> Triangles:
         loops = self.region.points(segments)
-        return extruded(loops, triangulate(loops), self.height, self.taper)
+        return extruded(loops, plane.triangulate(loops), self.height, self.taper)
 
     @classmethod
     def _of_file(cls, outline: Outline, height: Length, holes: Outlines = (), taper: InSI = 1.0) -> Extrusion:
-        return cls(checked_region(Region(outline, holes), "an extrusion"), height, taper)
+        return cls(plane.checked_region(Region(outline, holes), "an extrusion"), height, taper)
 
     def _in_file(self) -> Mapping[str, Any]:
         holes = {"holes": self.region.holes} if self.region.holes else {}
@@ -222,7 +196,7 @@ def plate(points: Any, *, thickness: Any, radius: Any = 0.0, holes: Any = ()) ->
     rows = _pairs(points, "the points of a plate", 3 if not radius else 2)
     t = check.positive(thickness, "the thickness of a plate")
     r = check.positive(radius, "the radius of a plate", zero=True)
-    outline = rounded(hull(rows), r) if r else polygon(rows)
+    outline = plane.rounded(plane.hull(rows), r) if r else polygon(rows)
     return Extrusion(_region(outline, holes, "a plate"), t)
 
 
@@ -252,7 +226,7 @@ class Revolution(Shape):
     profile: Loop
 
     def properties(self) -> Properties:
-        rho, z, dz = boundary(self.profile)
+        rho, z, dz = plane.boundary(self.profile)
         sign = math.copysign(1.0, float(rho @ dz))
         square = sign * 2.0 * math.pi * 0.5 * rho * rho * dz  # ∮ ρ²/2 dz = ∫ρ dA
         across = sign * math.pi * float(0.25 * rho**4 @ dz)
@@ -260,23 +234,23 @@ class Revolution(Shape):
         return from_moments(float(square.sum()), first, np.diag([across, across, float(z * z @ square)]), np.zeros(3))
 
     def triangles(self, segments: int = SEGMENTS) -> Triangles:
-        return lathe(loop_points(self.profile, segments), segments)
+        return lathe(plane.loop_points(self.profile, segments), segments)
 
     @classmethod
     def _of_file(cls, profile: Outline) -> Revolution:
-        return cls(checked_profile(profile, "the profile of a revolution"))
+        return cls(plane.checked_profile(profile, "the profile of a revolution"))
 
 
 @maker
 def revolution(profile: Any) -> Revolution:
     """A closed profile of points (ρ, z) [m], ρ ≥ 0, rotated about the z axis."""
     what = "the profile of a revolution"
-    return Revolution(checked_profile(polygon(_pairs(profile, what, 3)), what))
+    return Revolution(plane.checked_profile(polygon(_pairs(profile, what, 3)), what))
 
 
 def lathe(profile: FloatArray, segments: int) -> Triangles:
     """The surface of a closed profile (ρ, z), shape (n, 2), rotated about z."""
-    if signed_area(profile) < 0.0:
+    if plane.signed_area(profile) < 0.0:
         profile = profile[::-1]
     size = float(np.abs(profile).max())
     on_axis = profile[:, 0] <= 1e-12 * size
@@ -312,9 +286,9 @@ def stadium(p: tuple[float, float], q: tuple[float, float], radius: float) -> Lo
     )
     return (
         polygon(right)[0],
-        *arcs(q, radius, direction - 0.5 * math.pi, math.pi),
+        *plane.arcs(q, radius, direction - 0.5 * math.pi, math.pi),
         polygon(left)[0],
-        *arcs(p, radius, direction + 0.5 * math.pi, math.pi),
+        *plane.arcs(p, radius, direction + 0.5 * math.pi, math.pi),
     )
 
 
@@ -353,7 +327,7 @@ def _region(outline: Loop, holes: Any, what: str) -> Region:
             loops.append(circle((x, y), check.positive(r, f"the radius of {where}")))
         else:
             loops.append(polygon(_pairs(hole, where, 3)))
-    return checked_region(Region(loops[0], tuple(loops[1:])), what)
+    return plane.checked_region(Region(loops[0], tuple(loops[1:])), what)
 
 
 def _is_circle(hole: Any) -> bool:

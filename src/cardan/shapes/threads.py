@@ -9,7 +9,7 @@ import numpy as np
 
 from cardan.errors import ModelError
 from cardan.shapes.mesh import Mesh
-from cardan.shapes.shape import maker
+from cardan.shapes.registry import maker
 from cardan.system import check
 
 MOST_TURNS = 60  # that are drawn; of finer threads only every second, third, … turn is

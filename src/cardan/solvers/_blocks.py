@@ -2,37 +2,39 @@
 
 from math import sqrt
 
+from cardan.kernel.fields import after
 from cardan.kernel.jit import exact, exact_inner, inner, jit
-from cardan.kernel.memory import address_in_kernel, call_evaluator, floats_at, integers_at, pointer, tail
-from cardan.solvers import abi
+from cardan.kernel.memory import call_evaluator, floats_at, integers_at, pointer, tail
+from cardan.solvers.tables import LONG_ROW, RESIDUAL, RETRACT, JobTable, Structure
 
 
 @inner
 def scale_rows(structure, scales, r, jacobian):
     """r ← D_r r and J ← D_r J D_c in place; scales contains the row scales, then the column scales."""
-    m = structure[abi.ROWS]
-    offsets = tail(structure, structure[abi.OFFSETS])
-    constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[abi.CONSTRAINTS]):
-        entry = constraint[abi.C_ENTRY]
-        slots = constraint[abi.C_SLOTS]
-        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
+    structure = Structure(structure)
+    m = structure.rows
+    offsets = structure.offsets
+    constraint = structure.records
+    for _ in range(structure.constraints):
+        entry = constraint.entry
+        slots = constraint.slots
+        for i in range(constraint.row, constraint.row + constraint.rows):
             factor = scales[i]
             r[i] *= factor
             for s in range(slots):
-                block = constraint[abi.C_BLOCKS + s]
+                block = constraint.blocks[s]
                 for k in range(offsets[block], offsets[block + 1]):
                     jacobian[entry] *= factor * scales[m + k]
                     entry += 1
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+        constraint = after(constraint, constraint.slots)
 
 
 @inner
 def row_length(constraint, offsets):
     """Number of entries in a row of a constraint: the sum of the widths of its blocks."""
     total = 0
-    for s in range(constraint[abi.C_SLOTS]):
-        block = constraint[abi.C_BLOCKS + s]
+    for s in range(constraint.slots):
+        block = constraint.blocks[s]
         total += offsets[block + 1] - offsets[block]
     return total
 
@@ -47,7 +49,7 @@ def larger(a, b):
 def largest(structure, r):
     """max |r_i|; NaN if any is NaN."""
     result = 0.0
-    for i in range(structure[abi.ROWS]):
+    for i in range(structure.rows):
         a = abs(r[i])
         if not a <= result:
             result = a
@@ -63,7 +65,7 @@ def scaled_cost(structure, scales, r):
     Terms are added in order, so that a cost has the same bits in every kernel that computes it.
     """
     total = 0.0
-    for i in range(structure[abi.ROWS]):
+    for i in range(structure.rows):
         r[i] *= scales[i]
         total += r[i] * r[i]
     return 0.5 * total
@@ -72,14 +74,14 @@ def scaled_cost(structure, scales, r):
 @exact
 def scale_residuals(structure, scales, r):
     """scaled_cost, callable from Python."""
-    return scaled_cost(structure, scales, r)
+    return scaled_cost(Structure(structure), scales, r)
 
 
 @inner
 def half_square(structure, r):
     """½ |r|²"""
     s = 0.0
-    for i in range(structure[abi.ROWS]):
+    for i in range(structure.rows):
         s += r[i] * r[i]
     return 0.5 * s
 
@@ -87,47 +89,49 @@ def half_square(structure, r):
 @inner
 def times(structure, jacobian, x, out):
     """out ← J x; returns |J x|²."""
-    offsets = tail(structure, structure[abi.OFFSETS])
+    structure = Structure(structure)
+    offsets = structure.offsets
     square = 0.0
-    constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[abi.CONSTRAINTS]):
-        entry = constraint[abi.C_ENTRY]
-        slots = constraint[abi.C_SLOTS]
-        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
+    constraint = structure.records
+    for _ in range(structure.constraints):
+        entry = constraint.entry
+        slots = constraint.slots
+        for i in range(constraint.row, constraint.row + constraint.rows):
             total = 0.0
             for s in range(slots):
-                block = constraint[abi.C_BLOCKS + s]
+                block = constraint.blocks[s]
                 for k in range(offsets[block], offsets[block + 1]):
                     total += jacobian[entry] * x[k]
                     entry += 1
             out[i] = total
             square += total * total
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+        constraint = after(constraint, constraint.slots)
     return square
 
 
 @inner
 def add_transpose_times(structure, jacobian, factor, y, out):
     """out += factor·Jᵀ y."""
-    offsets = tail(structure, structure[abi.OFFSETS])
-    constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[abi.CONSTRAINTS]):
-        entry = constraint[abi.C_ENTRY]
-        slots = constraint[abi.C_SLOTS]
-        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
+    structure = Structure(structure)
+    offsets = structure.offsets
+    constraint = structure.records
+    for _ in range(structure.constraints):
+        entry = constraint.entry
+        slots = constraint.slots
+        for i in range(constraint.row, constraint.row + constraint.rows):
             t = factor * y[i]
             for s in range(slots):
-                block = constraint[abi.C_BLOCKS + s]
+                block = constraint.blocks[s]
                 for k in range(offsets[block], offsets[block + 1]):
                     out[k] += jacobian[entry] * t
                     entry += 1
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+        constraint = after(constraint, constraint.slots)
 
 
 @inner
 def transpose_times(structure, jacobian, y, out):
     """out ← Jᵀ y."""
-    for k in range(structure[abi.UNKNOWNS]):
+    for k in range(structure.unknowns):
         out[k] = 0.0
     add_transpose_times(structure, jacobian, 1.0, y, out)
 
@@ -135,57 +139,57 @@ def transpose_times(structure, jacobian, y, out):
 @inner
 def update_defect(structure, r, jacobian, damping, step, defect):
     """defect ← Jᵀ(r + J·step) + damping·step: the residual of the normal equations for a computed step."""
-    offsets = tail(structure, structure[abi.OFFSETS])
-    for i in range(structure[abi.UNKNOWNS]):
+    offsets = structure.offsets
+    for i in range(structure.unknowns):
         defect[i] = damping * step[i]
-    constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[abi.CONSTRAINTS]):
-        entry = constraint[abi.C_ENTRY]
-        slots = constraint[abi.C_SLOTS]
-        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
+    constraint = structure.records
+    for _ in range(structure.constraints):
+        entry = constraint.entry
+        slots = constraint.slots
+        for i in range(constraint.row, constraint.row + constraint.rows):
             t = r[i]
             e = entry
             for s in range(slots):
-                block = constraint[abi.C_BLOCKS + s]
+                block = constraint.blocks[s]
                 for k in range(offsets[block], offsets[block + 1]):
                     t += jacobian[e] * step[k]
                     e += 1
             for s in range(slots):
-                block = constraint[abi.C_BLOCKS + s]
+                block = constraint.blocks[s]
                 for k in range(offsets[block], offsets[block + 1]):
                     defect[k] += jacobian[entry] * t
                     entry += 1
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+        constraint = after(constraint, constraint.slots)
 
 
 @inner
 def shorten_rows(structure, r, jacobian):
     """Scale rows of J, and their residuals, to a norm of at most LONG_ROW; the solutions of J x = r are the same."""
-    offsets = tail(structure, structure[abi.OFFSETS])
-    constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[abi.CONSTRAINTS]):
+    offsets = structure.offsets
+    constraint = structure.records
+    for _ in range(structure.constraints):
         length = row_length(constraint, offsets)
-        row = tail(jacobian, constraint[abi.C_ENTRY])
-        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
+        row = tail(jacobian, constraint.entry)
+        for i in range(constraint.row, constraint.row + constraint.rows):
             square = 0.0
             for k in range(length):
                 square += row[k] * row[k]
-            if square > abi.LONG_ROW * abi.LONG_ROW:
-                factor = abi.LONG_ROW / sqrt(square)
+            if square > LONG_ROW * LONG_ROW:
+                factor = LONG_ROW / sqrt(square)
                 r[i] *= factor
                 for k in range(length):
                     row[k] *= factor
             row = tail(row, length)
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+        constraint = after(constraint, constraint.slots)
 
 
 @inner
 def cap_rotations(structure, cap, step):
     """Shorten the whole step so that no block's rotation exceeds cap."""
-    offsets = tail(structure, structure[abi.OFFSETS])
-    rotations = tail(structure, structure[abi.ROTATIONS])
+    offsets = structure.offsets
+    rotations = structure.rotations
     worst = 0.0
-    for b in range(structure[abi.BLOCKS]):
+    for b in range(structure.blocks):
         s = 0.0
         for k in range(offsets[b] + rotations[b], offsets[b + 1]):
             s += step[k] * step[k]
@@ -193,38 +197,38 @@ def cap_rotations(structure, cap, step):
             worst = s
     if worst > cap * cap:
         factor = cap / sqrt(worst)
-        for k in range(structure[abi.UNKNOWNS]):
+        for k in range(structure.unknowns):
             step[k] *= factor
 
 
 @inner
 def spread_rows(structure, jacobian, dense):
     """dense ← J, row-major, shape (rows × unknowns,); dense must contain zeros before the call."""
-    n = structure[abi.UNKNOWNS]
-    offsets = tail(structure, structure[abi.OFFSETS])
-    constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[abi.CONSTRAINTS]):
-        entry = constraint[abi.C_ENTRY]
-        slots = constraint[abi.C_SLOTS]
-        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
+    n = structure.unknowns
+    offsets = structure.offsets
+    constraint = structure.records
+    for _ in range(structure.constraints):
+        entry = constraint.entry
+        slots = constraint.slots
+        for i in range(constraint.row, constraint.row + constraint.rows):
             for s in range(slots):
-                block = constraint[abi.C_BLOCKS + s]
+                block = constraint.blocks[s]
                 for k in range(offsets[block], offsets[block + 1]):
                     dense[i * n + k] = jacobian[entry]
                     entry += 1
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+        constraint = after(constraint, constraint.slots)
 
 
 @jit
 def spread(structure, jacobian, dense):
     """spread_rows, callable from Python."""
-    spread_rows(pointer(structure), jacobian, dense)
+    spread_rows(Structure(structure), jacobian, dense)
 
 
 @jit
 def run(job, control, q, work):
-    """Iterate with the solver of a job; returns STATUS."""
-    return call_evaluator(job[abi.SOLVER], 0, job, control, q, control, control, control, work)
+    """Iterate with the solver of a job; returns its status."""
+    return call_evaluator(JobTable(job).solver, 0, job, control, q, control, control, control, work)
 
 
 @jit
@@ -232,17 +236,7 @@ def run_at(places):
     """:func:`run` with job, control, q and work at four addresses: a call from Python takes time for each array."""
     job, control = integers_at(places[0]), floats_at(places[1])
     q, work = floats_at(places[2]), floats_at(places[3])
-    return call_evaluator(job[abi.SOLVER], 0, job, control, q, control, control, control, work)
-
-
-@jit
-def write_addresses(ints, floats, structure, scales, pattern, table):
-    """table ← addresses of the arrays of a problem; the caller keeps the arrays alive."""
-    table[abi.INTS] = address_in_kernel(ints)
-    table[abi.FLOATS] = address_in_kernel(floats)
-    table[abi.STRUCTURE] = address_in_kernel(structure)
-    table[abi.SCALES] = address_in_kernel(scales)
-    table[abi.PATTERN] = address_in_kernel(pattern)
+    return call_evaluator(JobTable(job).solver, 0, job, control, q, control, control, control, work)
 
 
 @jit
@@ -257,35 +251,35 @@ def follow(address, ints, floats, q, steps, places, values, pose, out, work):
     for k in range(steps.shape[0]):
         for i in range(places.size):
             floats[places[i]] = values[k, i]
-        call_evaluator(address, abi.RETRACT, ints, floats, q, steps[k], pose, pose, work)
-        call_evaluator(address, abi.RESIDUAL, ints, floats, pose, pose, out[k], pose, work)
+        call_evaluator(address, RETRACT, ints, floats, q, steps[k], pose, pose, work)
+        call_evaluator(address, RESIDUAL, ints, floats, pose, pose, out[k], pose, work)
 
 
 @jit
 def scale(structure, scales, r, jacobian):
     """scale_rows, callable from Python."""
-    scale_rows(pointer(structure), scales, r, jacobian)
+    scale_rows(Structure(structure), scales, r, jacobian)
 
 
 @jit
 def apply(structure, jacobian, x, out):
     """times, callable from Python."""
-    times(pointer(structure), jacobian, x, out)
+    times(Structure(structure), jacobian, x, out)
 
 
 @jit
 def apply_transposed(structure, jacobian, y, out):
     """transpose_times, callable from Python."""
-    transpose_times(pointer(structure), jacobian, y, out)
+    transpose_times(Structure(structure), jacobian, y, out)
 
 
 @jit
 def shorten(structure, r, jacobian):
     """shorten_rows, callable from Python."""
-    shorten_rows(pointer(structure), r, pointer(jacobian))
+    shorten_rows(Structure(structure), r, pointer(jacobian))
 
 
 @jit
 def defect(structure, r, jacobian, damping, step, out):
     """update_defect, callable from Python."""
-    update_defect(pointer(structure), r, jacobian, damping, step, out)
+    update_defect(Structure(structure), r, jacobian, damping, step, out)

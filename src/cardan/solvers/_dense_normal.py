@@ -1,37 +1,37 @@
 """Normal equations of a small system: dense JᵀJ and dense Cholesky factorisation."""
 
+from cardan.kernel.fields import after
 from cardan.kernel.jit import evaluator, inner
-from cardan.kernel.memory import cut, tail
+from cardan.kernel.memory import cut
 from cardan.math._dense import cholesky, cholesky_solve
-from cardan.solvers import abi
 from cardan.solvers._blocks import row_length
-from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, UNKNOWNS
+from cardan.solvers.tables import FACTOR, Control, Structure
 
 
 @inner
 def normal_equations(structure, r, jacobian, h, g):
     """h ← JᵀJ (lower triangle, dense row-major), g ← Jᵀr."""
-    n = structure[UNKNOWNS]
-    offsets = tail(structure, structure[abi.OFFSETS])
+    n = structure.unknowns
+    offsets = structure.offsets
     for i in range(n):
         g[i] = 0.0
         for j in range(i * n, i * n + i + 1):
             h[j] = 0.0
-    constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[CONSTRAINTS]):
-        row = constraint[abi.C_ROW]
-        rows = constraint[abi.C_ROWS]
-        start = constraint[abi.C_ENTRY]
-        slots = constraint[abi.C_SLOTS]
+    constraint = structure.records
+    for _ in range(structure.constraints):
+        row = constraint.row
+        rows = constraint.rows
+        start = constraint.entry
+        slots = constraint.slots
         stride = row_length(constraint, offsets)
         a_at = start
         for a in range(slots):
-            block = constraint[abi.C_BLOCKS + a]
+            block = constraint.blocks[a]
             a0 = offsets[block]
             a_width = offsets[block + 1] - a0
             b_at = start
             for b in range(a + 1):
-                other = constraint[abi.C_BLOCKS + b]
+                other = constraint.blocks[b]
                 b0 = offsets[other]
                 b_width = offsets[other + 1] - b0
                 for i in range(a_width):
@@ -50,15 +50,16 @@ def normal_equations(structure, r, jacobian, h, g):
                     s += jacobian[a_at + k * stride + i] * r[row + k]
                 g[a0 + i] += s
             a_at += a_width
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+        constraint = after(constraint, constraint.slots)
 
 
 def _linear(op, structure, control, r, gradient, step, jacobian, matrix):
-    n = structure[UNKNOWNS]
+    structure = Structure(structure)
+    n = structure.unknowns
     factor = cut(matrix, 0, n * n)
     if op == FACTOR:
         normal_equations(structure, r, jacobian, factor, gradient)
-        return 0 if cholesky(n, factor, control[DAMPING]) else 1
+        return 0 if cholesky(n, factor, Control(control).damping) else 1
     cholesky_solve(n, factor, gradient, step)
     for i in range(n):
         step[i] = -step[i]
@@ -70,5 +71,4 @@ LINEAR = evaluator(_linear)
 
 def linear_work(structure):
     """Number of floats for JᵀJ, which the factor overwrites."""
-    n = int(structure[UNKNOWNS])
-    return n * n
+    return int(Structure(structure).unknowns) ** 2

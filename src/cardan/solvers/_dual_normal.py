@@ -18,27 +18,20 @@ for which the exact factor is 1/λ.  The second term alone, with g in place of h
 """
 
 from cardan.kernel.jit import evaluator
-from cardan.kernel.memory import call_evaluator, cut, tail
+from cardan.kernel.memory import call_evaluator, cut
 from cardan.solvers._blocks import add_transpose_times, times, transpose_times
-from cardan.solvers.abi import BACK_SOLVE, DAMPING, FACTOR, ROWS, UNKNOWNS
-
-INNER = 0  # address of the linear algebra of JJᵀ
-INNER_WORK = 1  # number of floats of its matrices
-ENTRIES = 2  # number of entries of J
-STRUCTURE = 3  # from here on: offset of each part
-PERMUTATION = 4
-INNER_PATTERN = 5
-PATTERN = 6
+from cardan.solvers.tables import BACK_SOLVE, FACTOR, Control, DualPattern
 
 
 def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
-    structure = tail(pattern, pattern[STRUCTURE])
-    permutation = cut(pattern, pattern[PERMUTATION], pattern[ENTRIES])
-    inner_pattern = tail(pattern, pattern[INNER_PATTERN])
-    rows = structure[ROWS]
-    unknowns = structure[UNKNOWNS]
-    entries = pattern[ENTRIES]
-    at = pattern[INNER_WORK]
+    pattern = DualPattern(pattern)
+    structure = pattern.structure
+    permutation = pattern.permutation
+    inner_pattern = pattern.inner_pattern
+    rows = structure.rows
+    unknowns = structure.unknowns
+    entries = pattern.entries
+    at = pattern.inner_work
     transposed = cut(matrix, at, entries)
     at += entries
     jt_r = cut(matrix, at, unknowns)  # a copy of Jᵀr, compared with later gradients
@@ -48,14 +41,14 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
     u = cut(matrix, at, rows)
     at += rows
     t = cut(matrix, at, rows)
-    factor = cut(matrix, 0, pattern[INNER_WORK])
+    factor = cut(matrix, 0, pattern.inner_work)
     if op == FACTOR:
         for e in range(entries):
             transposed[e] = jacobian[permutation[e]]
         transpose_times(structure, jacobian, r, gradient)
         for i in range(unknowns):
             jt_r[i] = gradient[i]
-        return call_evaluator(pattern[INNER], FACTOR, inner_pattern, control, jt_r, u, t, transposed, factor)
+        return call_evaluator(pattern.inner, FACTOR, inner_pattern, control, jt_r, u, t, transposed, factor)
     same = True
     for i in range(unknowns):
         if gradient[i] != jt_r[i]:
@@ -64,20 +57,20 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
         step[i] = 0.0
         rest[i] = gradient[i]
     if same:
-        call_evaluator(pattern[INNER], BACK_SOLVE, inner_pattern, control, jt_r, r, t, transposed, factor)
+        call_evaluator(pattern.inner, BACK_SOLVE, inner_pattern, control, jt_r, r, t, transposed, factor)
         add_transpose_times(structure, jacobian, 1.0, t, step)
         return 0
     # the inner BACK_SOLVE returns −S times its right-hand side
     times(structure, jacobian, rest, u)
-    call_evaluator(pattern[INNER], BACK_SOLVE, inner_pattern, control, jt_r, u, t, transposed, factor)
+    call_evaluator(pattern.inner, BACK_SOLVE, inner_pattern, control, jt_r, u, t, transposed, factor)
     add_transpose_times(structure, jacobian, 1.0, t, rest)
-    call_evaluator(pattern[INNER], BACK_SOLVE, inner_pattern, control, jt_r, t, u, transposed, factor)
+    call_evaluator(pattern.inner, BACK_SOLVE, inner_pattern, control, jt_r, t, u, transposed, factor)
     add_transpose_times(structure, jacobian, -1.0, u, step)
     times(structure, jacobian, rest, u)
-    call_evaluator(pattern[INNER], BACK_SOLVE, inner_pattern, control, jt_r, u, t, transposed, factor)
+    call_evaluator(pattern.inner, BACK_SOLVE, inner_pattern, control, jt_r, u, t, transposed, factor)
     add_transpose_times(structure, jacobian, 1.0, t, rest)
     for i in range(unknowns):
-        step[i] -= rest[i] / control[DAMPING]
+        step[i] -= rest[i] / Control(control).damping
     return 0
 
 

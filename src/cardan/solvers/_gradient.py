@@ -19,10 +19,13 @@ bits (:mod:`cardan.coordinates.shares`).
 
 from math import inf, sqrt
 
-from cardan.kernel.jit import evaluator, exact, exact_inner, plain
+from cardan.kernel.fields import after
+from cardan.kernel.jit import evaluator, exact, exact_inner
 from cardan.kernel.memory import pointer, tail
-from cardan.solvers import abi
-from cardan.solvers._job import OWN, evaluate, open_job, piece, retract
+from cardan.kernel.table import Piece
+from cardan.solvers import tables
+from cardan.solvers._job import evaluate, retract
+from cardan.solvers.tables import BROKEN, CONVERGED, JACOBIAN, OVERFLOW, RUNNING, STALLED, Control, JobTable
 
 GROUP = 128  # constraints, or blocks, whose sums are made together: about 40 kB of J, which fit in the cache of a core
 HAS_SPRINGS = True  # its scales are Problem.springs
@@ -39,21 +42,21 @@ SLOPES = 2  # of a group of blocks: Σ κ|g|², |g|²
 @exact_inner
 def scale_group(structure, constraint, count, scales, is_measured, r, jacobian, sums):
     """r ← D_r r and J ← D_r J D_c of ``count`` constraints, and their sums; returns the constraint after them."""
-    m = structure[abi.ROWS]
-    n = structure[abi.UNKNOWNS]
-    offsets = tail(structure, structure[abi.OFFSETS])
+    m = structure.rows
+    n = structure.unknowns
+    offsets = structure.offsets
     cost = 0.0
     worst = 0.0
     square = 0.0
     for _ in range(count):
-        entry = constraint[abi.C_ENTRY]
-        slots = constraint[abi.C_SLOTS]
-        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
+        entry = constraint.entry
+        slots = constraint.slots
+        for i in range(constraint.row, constraint.row + constraint.rows):
             factor = scales[i]
             value = r[i] * factor
             r[i] = value
             for s in range(slots):
-                block = constraint[abi.C_BLOCKS + s]
+                block = constraint.blocks[s]
                 for k in range(offsets[block], offsets[block + 1]):
                     jacobian[entry] *= factor * scales[m + k]
                     entry += 1
@@ -63,7 +66,7 @@ def scale_group(structure, constraint, count, scales, is_measured, r, jacobian, 
             square += value * value
             if not abs(value) <= worst and worst == worst:
                 worst = abs(value)
-        constraint = tail(constraint, abi.C_BLOCKS + slots)
+        constraint = after(constraint, slots)
     sums[0] = 0.5 * cost
     sums[1] = worst
     sums[2] = square
@@ -101,12 +104,12 @@ def group_norm(entries, rows, stride, width):
 @exact_inner
 def slot_norms(structure, constraint, stride, slot, at, jacobian):
     """Norms of the translation and of the rotation of a slot, whose entries begin at ``at`` in a row."""
-    offsets = tail(structure, structure[abi.OFFSETS])
-    block = constraint[abi.C_BLOCKS + slot]
+    offsets = structure.offsets
+    block = constraint.blocks[slot]
     width = offsets[block + 1] - offsets[block]
-    first = min(structure[structure[abi.ROTATIONS] + block], width)
-    entries = tail(jacobian, constraint[abi.C_ENTRY] + at)
-    rows = constraint[abi.C_ROWS]
+    first = min(structure.rotations[block], width)
+    entries = tail(jacobian, constraint.entry + at)
+    rows = constraint.rows
     linear = group_norm(entries, rows, stride, first) if first > 0 else 0.0
     angular = group_norm(tail(entries, first), rows, stride, width - first) if width > first else 0.0
     return linear, angular
@@ -115,10 +118,10 @@ def slot_norms(structure, constraint, stride, slot, at, jacobian):
 @exact_inner
 def row_width(structure, constraint):
     """Number of entries in a row of a constraint."""
-    offsets = tail(structure, structure[abi.OFFSETS])
+    offsets = structure.offsets
     total = 0
-    for s in range(constraint[abi.C_SLOTS]):
-        block = constraint[abi.C_BLOCKS + s]
+    for s in range(constraint.slots):
+        block = constraint.blocks[s]
         total += offsets[block + 1] - offsets[block]
     return total
 
@@ -126,13 +129,13 @@ def row_width(structure, constraint):
 @exact_inner
 def constraint_norm(structure, constraint, stride, jacobian):
     """T: the sum of the norms of all slots of a constraint."""
-    offsets = tail(structure, structure[abi.OFFSETS])
+    offsets = structure.offsets
     total = 0.0
     at = 0
-    for s in range(constraint[abi.C_SLOTS]):
+    for s in range(constraint.slots):
         linear, angular = slot_norms(structure, constraint, stride, s, at, jacobian)
         total += linear + angular
-        block = constraint[abi.C_BLOCKS + s]
+        block = constraint.blocks[s]
         at += offsets[block + 1] - offsets[block]
     return total
 
@@ -140,10 +143,10 @@ def constraint_norm(structure, constraint, stride, jacobian):
 @exact_inner
 def add_bound(structure, constraint, slot, at, stride, jacobian, bound):
     """bound of the block of a slot += N T, for its translation and its rotation; entries of ``bound`` by unknowns."""
-    offsets = tail(structure, structure[abi.OFFSETS])
-    block = constraint[abi.C_BLOCKS + slot]
+    offsets = structure.offsets
+    block = constraint.blocks[slot]
     width = offsets[block + 1] - offsets[block]
-    first = min(structure[structure[abi.ROTATIONS] + block], width)
+    first = min(structure.rotations[block], width)
     total = constraint_norm(structure, constraint, stride, jacobian)
     linear, angular = slot_norms(structure, constraint, stride, slot, at, jacobian)
     for k in range(width):
@@ -153,8 +156,8 @@ def add_bound(structure, constraint, slot, at, stride, jacobian, bound):
 @exact_inner
 def add_pull(constraint, at, stride, width, r, jacobian, out):
     """out += Jᵀr of one slot of a constraint, for the ``width`` unknowns of its block."""
-    entry = constraint[abi.C_ENTRY] + at
-    for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
+    entry = constraint.entry + at
+    for i in range(constraint.row, constraint.row + constraint.rows):
         for k in range(width):
             out[k] += jacobian[entry + k] * r[i]
         entry += stride
@@ -168,7 +171,7 @@ def block_step(control, width, g, bound, sums):
     for k in range(width):
         most = max(most, bound[k])
         square += g[k] * g[k]
-    gain = min(control[abi.STEP_GAIN], control[abi.STEP_BOUND] / most) if most > 0.0 else 0.0
+    gain = min(control.step_gain, control.step_bound / most) if most > 0.0 else 0.0
     for k in range(width):
         g[k] *= gain
     sums[0] += gain * square
@@ -179,13 +182,13 @@ def block_step(control, width, g, bound, sums):
 def scale_step(control, count, direction, scales, step):
     """step ← −s κ g, unscaled, for ``count`` unknowns."""
     for k in range(count):
-        step[k] = -control[abi.STEP_FACTOR] * direction[k] * scales[k]
+        step[k] = -control.step_factor * direction[k] * scales[k]
 
 
 @exact_inner
 def is_due(control):
     """Whether the bounds are computed in this step."""
-    return control[abi.STEPS] % RENEWED == 0.0
+    return control.steps % RENEWED == 0.0
 
 
 @exact_inner
@@ -195,42 +198,42 @@ def judge_trial(rows, control, total):
     SLOPE < 0: the first poses of a run, which are accepted.
     """
     cost = total[0]
-    decrease = SUFFICIENT * control[abi.STEP_FACTOR] * control[abi.SLOPE]
-    noise = ROUNDING * sqrt(2.0 * rows * control[abi.BEFORE])
-    if control[abi.SLOPE] >= 0.0 and not cost <= control[abi.BEFORE] - decrease + noise:
-        control[abi.STEP_FACTOR] *= 0.5
-        if control[abi.STEP_FACTOR] < LEAST_FACTOR:
-            control[abi.STATUS] = abi.STALLED
+    decrease = SUFFICIENT * control.step_factor * control.slope
+    noise = ROUNDING * sqrt(2.0 * rows * control.before)
+    if control.slope >= 0.0 and not cost <= control.before - decrease + noise:
+        control.step_factor *= 0.5
+        if control.step_factor < LEAST_FACTOR:
+            control.status = STALLED
         return False
-    if control[abi.SLOPE] >= 0.0:
-        control[abi.STEPS] += 1.0
-        control[abi.STEP_FACTOR] = min(1.0, 2.0 * control[abi.STEP_FACTOR])
-    control[abi.BEFORE] = cost
-    control[abi.COST] = cost
-    control[abi.RESIDUAL_MAX] = total[1]
-    reached = sqrt(total[2]) if control[abi.BY_NORM] != 0.0 else total[1]
-    if reached <= control[abi.TOLERANCE]:
-        control[abi.STATUS] = abi.CONVERGED
-    elif not cost < abi.OVERFLOW:
-        control[abi.STATUS] = abi.BROKEN
+    if control.slope >= 0.0:
+        control.steps += 1.0
+        control.step_factor = min(1.0, 2.0 * control.step_factor)
+    control.before = cost
+    control.cost = cost
+    control.residual_max = total[1]
+    reached = sqrt(total[2]) if control.by_norm != 0.0 else total[1]
+    if reached <= control.tolerance:
+        control.status = CONVERGED
+    elif not cost < OVERFLOW:
+        control.status = BROKEN
     return True
 
 
 @exact_inner
 def judge_slope(control, slope, square):
     """Keep the slope; stop at a stationary point, or without progress."""
-    control[abi.SLOPE] = slope
+    control.slope = slope
     if not square < inf:  # r is finite but J is not
-        control[abi.STATUS] = abi.BROKEN
-    elif sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * control[abi.COST]):
-        control[abi.STATUS] = abi.STALLED
-    elif control[abi.PATIENCE] > 0.0 and control[abi.STEPS] >= control[abi.MARK_ITERATION] + control[abi.PATIENCE]:
-        wanted = control[abi.TOLERANCE] / control[abi.RESIDUAL_MAX]
-        rate = control[abi.COST] / control[abi.MARK_COST] if control[abi.MARK_ITERATION] > 0.0 else 0.0
+        control.status = BROKEN
+    elif sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * control.cost):
+        control.status = STALLED
+    elif control.patience > 0.0 and control.steps >= control.mark_iteration + control.patience:
+        wanted = control.tolerance / control.residual_max
+        rate = control.cost / control.mark_cost if control.mark_iteration > 0.0 else 0.0
         if rate**AHEAD > wanted * wanted:
-            control[abi.STATUS] = abi.STALLED
-        control[abi.MARK_ITERATION] = control[abi.STEPS]
-        control[abi.MARK_COST] = control[abi.COST]
+            control.status = STALLED
+        control.mark_iteration = control.steps
+        control.mark_cost = control.cost
 
 
 @exact
@@ -241,7 +244,7 @@ def judge_trial_of(rows, control, sums, total):
     total[2] = 0.0
     for at in range(0, sums.size, SUMS):
         add_sums(tail(pointer(sums), at), pointer(total))
-    return judge_trial(rows, pointer(control), pointer(total))
+    return judge_trial(rows, Control(control), pointer(total))
 
 
 @exact
@@ -252,55 +255,58 @@ def judge_slope_of(control, sums):
     for at in range(0, sums.size, SLOPES):
         slope += sums[at]
         square += sums[at + 1]
-    judge_slope(pointer(control), slope, square)
+    judge_slope(Control(control), slope, square)
 
 
-# pieces of the workspace, after those of every solver
-DIRECTION, STEP, BOUND, TOTAL = map(plain, range(OWN, OWN + 4))
+class Work(tables.Work):
+    direction: Piece  # κ g
+    step: Piece  # unscaled
+    bound: Piece  # D of each unknown
+    total: Piece  # sums of all groups, then of one
 
 
 def pieces(sizes, matrix):
-    """Number of floats in each piece of the workspace."""
-    return sizes[1], sizes[1], sizes[1], 2 * SUMS
+    """Number of floats in each piece of the workspace, after those of every solver."""
+    return {"direction": sizes[1], "step": sizes[1], "bound": sizes[1], "total": 2 * SUMS}
 
 
 def prepare(problem, control):
     """Set the initial control vector; other entries are zero."""
-    control[abi.STEP_GAIN] = inf  # the longest stable step
-    control[abi.STEP_BOUND] = 1.0
-    control[abi.STEP_FACTOR] = 1.0
-    control[abi.SLOPE] = -1.0
-    control[abi.MEASURED] = 0.0 if problem.springs is None else 1.0
+    control.step_gain = inf  # the longest stable step
+    control.step_bound = 1.0
+    control.step_factor = 1.0
+    control.slope = -1.0
+    control.measured = 0.0 if problem.springs is None else 1.0
 
 
 @exact_inner
 def update_direction(structure, control, r, jacobian, direction, bound, sums):
     """direction ← κ g; sums ← Σ κ|g|², |g|²."""
-    n = structure[abi.UNKNOWNS]
-    offsets = tail(structure, structure[abi.OFFSETS])
+    n = structure.unknowns
+    offsets = structure.offsets
     renewed = is_due(control)
     for k in range(n):
         direction[k] = 0.0
         if renewed:
             bound[k] = 0.0
-    constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[abi.CONSTRAINTS]):
+    constraint = structure.records
+    for _ in range(structure.constraints):
         stride = row_width(structure, constraint)
         at = 0
-        for s in range(constraint[abi.C_SLOTS]):
-            first = offsets[constraint[abi.C_BLOCKS + s]]
-            width = offsets[constraint[abi.C_BLOCKS + s] + 1] - first
+        for s in range(constraint.slots):
+            first = offsets[constraint.blocks[s]]
+            width = offsets[constraint.blocks[s] + 1] - first
             add_pull(constraint, at, stride, width, r, jacobian, tail(direction, first))
             if renewed:
                 add_bound(structure, constraint, s, at, stride, jacobian, tail(bound, first))
             at += width
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+        constraint = after(constraint, constraint.slots)
     slope = 0.0
     square = 0.0
-    for group in range(0, structure[abi.BLOCKS], GROUP):
+    for group in range(0, structure.blocks, GROUP):
         sums[0] = 0.0
         sums[1] = 0.0
-        for b in range(group, min(group + GROUP, structure[abi.BLOCKS])):
+        for b in range(group, min(group + GROUP, structure.blocks)):
             width = offsets[b + 1] - offsets[b]
             block_step(control, width, tail(direction, offsets[b]), tail(bound, offsets[b]), sums)
         slope += sums[0]
@@ -315,11 +321,11 @@ def update_sums(structure, scales, control, r, jacobian, total):
     sums = tail(total, SUMS)
     for i in range(SUMS):
         total[i] = 0.0
-    constraint = tail(structure, abi.HEADER)
-    count = structure[abi.CONSTRAINTS]
+    constraint = structure.records
+    count = structure.constraints
     for group in range(0, count, GROUP):
-        own = min(GROUP, count - group)
-        constraint = scale_group(structure, constraint, own, scales, control[abi.MEASURED] != 0.0, r, jacobian, sums)
+        size = min(GROUP, count - group)
+        constraint = scale_group(structure, constraint, size, scales, control.measured != 0.0, r, jacobian, sums)
         add_sums(sums, total)
 
 
@@ -328,43 +334,51 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
 
     An iteration is one trial of the line search.  REUSE ≠ 0: work contains r and J at q from the last call.
     """
-    structure, scales, evaluation, r, jacobian, moved = open_job(job, work)
-    m = structure[abi.ROWS]
-    n = structure[abi.UNKNOWNS]
-    direction = piece(job, DIRECTION, work)
-    step = piece(job, STEP, work)
-    bound = piece(job, BOUND, work)
-    total = piece(job, TOTAL, work)
-    control[abi.STATUS] = abi.RUNNING
+    job = JobTable(job)
+    control = Control(control)
+    work = Work(job.pieces, work)
+    structure = job.structure
+    scales = job.scales
+    evaluation = work.evaluation
+    r = work.r
+    jacobian = work.jacobian
+    moved = work.moved
+    m = structure.rows
+    n = structure.unknowns
+    direction = work.direction
+    step = work.step
+    bound = work.bound
+    total = work.total
+    control.status = RUNNING
     done = 0
-    limit = int(control[abi.CHUNK])
-    control[abi.SLOPE] = -1.0
-    is_known = control[abi.REUSE] != 0.0
-    control[abi.REUSE] = 0.0
+    limit = int(control.chunk)
+    control.slope = -1.0
+    is_known = control.reuse != 0.0
+    control.reuse = 0.0
     while True:
         is_accepted = is_known
         if not is_known:
-            trial = q if control[abi.SLOPE] < 0.0 else moved
-            evaluate(job, abi.JACOBIAN, trial, r, r, jacobian, evaluation)
+            trial = q if control.slope < 0.0 else moved
+            evaluate(job, JACOBIAN, trial, r, r, jacobian, evaluation)
             update_sums(structure, scales, control, r, jacobian, total)
             is_accepted = judge_trial(m, control, total)
         is_known = False
         if is_accepted:
-            if control[abi.SLOPE] >= 0.0:
-                for i in range(structure[abi.COORDINATES]):
+            if control.slope >= 0.0:
+                for i in range(structure.coordinates):
                     q[i] = moved[i]
-            if control[abi.STATUS] != abi.RUNNING or done >= limit:
-                control[abi.REUSE] = 1.0
+            if control.status != RUNNING or done >= limit:
+                control.reuse = 1.0
                 break
             update_direction(structure, control, r, jacobian, direction, bound, total)
             judge_slope(control, total[0], total[1])
-        if control[abi.STATUS] != abi.RUNNING or done >= limit:
+        if control.status != RUNNING or done >= limit:
             break
         scale_step(control, n, direction, tail(scales, m), step)
         retract(job, q, step, moved, evaluation)
         done += 1
-    control[abi.ITERATIONS] += done
-    return int(control[abi.STATUS])
+    control.iterations += done
+    return int(control.status)
 
 
 SOLVE = evaluator(_solve)

@@ -10,10 +10,12 @@ order of convergence above one if J is rank-deficient, as it is with redundant c
 
 from math import sqrt
 
-from cardan.kernel.jit import evaluator, plain
-from cardan.solvers import abi
+from cardan.kernel.jit import evaluator
+from cardan.kernel.table import Piece
+from cardan.solvers import tables
 from cardan.solvers._blocks import cap_rotations, half_square, largest, update_defect
-from cardan.solvers._job import OWN, call_linear, evaluate_scaled, open_job, piece, retract
+from cardan.solvers._job import call_linear, evaluate_scaled, retract
+from cardan.solvers.tables import BACK_SOLVE, BROKEN, CONVERGED, FACTOR, OVERFLOW, RUNNING, STALLED, Control, JobTable
 
 INITIAL_DAMPING = 1e-3
 ROTATION_CAP = 1.0  # rad per step: the linear model of a larger rotation is inaccurate
@@ -35,20 +37,27 @@ CREEP_DECREASE = 1e-3
 HARDLY_DAMPED = 1.0  # entries of JᵀJ are of this order, since rows are scaled
 
 
-# pieces of the workspace, after those of every solver
-TRIAL_R, TRIAL_J, GRADIENT, STEP, UNSCALED, CORRECTION, MATRIX = map(plain, range(OWN, OWN + 7))
+class Work(tables.Work):
+    trial_r: Piece  # at the end of a step
+    trial_jacobian: Piece
+    gradient: Piece  # Jᵀr
+    step: Piece
+    unscaled: Piece
+    correction: Piece
+    matrix: Piece  # of the linear algebra
 
 
 def pieces(sizes, matrix):
-    """Number of floats in each piece of the workspace."""
+    """Number of floats in each piece of the workspace, after those of every solver."""
     m, n, entries, _, _ = sizes
-    return m, entries, n, n, n, n, matrix
+    vectors = dict.fromkeys(("gradient", "step", "unscaled", "correction"), n)
+    return {"trial_r": m, "trial_jacobian": entries, **vectors, "matrix": matrix}
 
 
 def prepare(problem, control):
     """Set the initial control vector; other entries are zero."""
-    control[abi.DAMPING] = INITIAL_DAMPING
-    control[abi.GROWTH] = 2.0
+    control.damping = INITIAL_DAMPING
+    control.growth = 2.0
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
@@ -57,21 +66,29 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     REUSE ≠ 0: r and J at q from the last call are reused.  They are in the first (1) or second (2) pair of buffers.
     REUSE must be zero if q or the problem has changed since.
     """
-    structure, scales, evaluation, r, jacobian, trial_q = open_job(job, work)
-    m = structure[abi.ROWS]
-    n = structure[abi.UNKNOWNS]
-    coordinates = structure[abi.COORDINATES]
-    trial_r = piece(job, TRIAL_R, work)
-    trial_jacobian = piece(job, TRIAL_J, work)
-    gradient = piece(job, GRADIENT, work)
-    step = piece(job, STEP, work)
-    unscaled = piece(job, UNSCALED, work)
-    correction = piece(job, CORRECTION, work)
-    matrix = piece(job, MATRIX, work)
+    job = JobTable(job)
+    control = Control(control)
+    work = Work(job.pieces, work)
+    structure = job.structure
+    scales = job.scales
+    evaluation = work.evaluation
+    r = work.r
+    jacobian = work.jacobian
+    trial_q = work.moved
+    m = structure.rows
+    n = structure.unknowns
+    coordinates = structure.coordinates
+    trial_r = work.trial_r
+    trial_jacobian = work.trial_jacobian
+    gradient = work.gradient
+    step = work.step
+    unscaled = work.unscaled
+    correction = work.correction
+    matrix = work.matrix
 
-    damping = control[abi.DAMPING]
-    growth = control[abi.GROWTH]
-    reuse = control[abi.REUSE]
+    damping = control.damping
+    growth = control.growth
+    reuse = control.reuse
     if reuse == 2.0:
         r, trial_r = trial_r, r
         jacobian, trial_jacobian = trial_jacobian, jacobian
@@ -80,35 +97,35 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         reuse = 1.0
     cost = half_square(structure, r)
     worst = largest(structure, r)
-    control[abi.STATUS] = abi.RUNNING
+    control.status = RUNNING
     done = 0
-    limit = int(control[abi.CHUNK])
+    limit = int(control.chunk)
     while done < limit:
-        if worst <= control[abi.TOLERANCE]:
-            control[abi.STATUS] = abi.CONVERGED
+        if worst <= control.tolerance:
+            control.status = CONVERGED
             break
-        if not cost < abi.OVERFLOW:
-            control[abi.STATUS] = abi.BROKEN
+        if not cost < OVERFLOW:
+            control.status = BROKEN
             break
-        if control[abi.ITERATIONS] + done >= control[abi.MARK_ITERATION] + CREEP_ITERATIONS:
-            if control[abi.MARK_ITERATION] > 0.0 and cost > (1.0 - CREEP_DECREASE) * control[abi.MARK_COST]:
-                control[abi.STATUS] = abi.STALLED
+        if control.iterations + done >= control.mark_iteration + CREEP_ITERATIONS:
+            if control.mark_iteration > 0.0 and cost > (1.0 - CREEP_DECREASE) * control.mark_cost:
+                control.status = STALLED
                 break
-            control[abi.MARK_ITERATION] = control[abi.ITERATIONS] + done
-            control[abi.MARK_COST] = cost
+            control.mark_iteration = control.iterations + done
+            control.mark_cost = cost
         done += 1
         effective = max(damping, DAMPING_FLOOR, LEAST_DAMPING * sqrt(2.0 * cost / m))
-        control[abi.DAMPING] = effective
-        if call_linear(job, abi.FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
+        control.damping = effective
+        if call_linear(job, FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
             damping = effective * 10.0
             continue
-        call_linear(job, abi.BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
+        call_linear(job, BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
         longest = 0.0
         for i in range(n):
             longest = max(longest, abs(step[i]))
         if EPSILON * longest > DRIFT * effective:
             update_defect(structure, r, jacobian, effective, step, unscaled)
-            call_linear(job, abi.BACK_SOLVE, control, r, unscaled, correction, jacobian, matrix)
+            call_linear(job, BACK_SOLVE, control, r, unscaled, correction, jacobian, matrix)
             for i in range(n):
                 step[i] += correction[i]
         cap_rotations(structure, ROTATION_CAP, step)
@@ -120,7 +137,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
             unscaled[i] = step[i] * scales[m + i]
         predicted = 0.5 * (slope + effective * square)
         if predicted <= STALL_DECREASE * cost and effective <= HARDLY_DAMPED:
-            control[abi.STATUS] = abi.STALLED
+            control.status = STALLED
             break
         retract(job, q, unscaled, trial_q, evaluation)
         evaluate_scaled(job, trial_q, trial_r, trial_jacobian, evaluation)
@@ -141,17 +158,17 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
             damping = effective * growth
             growth *= 2.0
             if damping > DAMPING_CEILING:
-                control[abi.STATUS] = abi.STALLED
+                control.status = STALLED
                 break
-    if control[abi.STATUS] == abi.RUNNING and worst <= control[abi.TOLERANCE]:
-        control[abi.STATUS] = abi.CONVERGED
-    control[abi.ITERATIONS] += done
-    control[abi.REUSE] = reuse
-    control[abi.DAMPING] = damping
-    control[abi.GROWTH] = growth
-    control[abi.COST] = cost
-    control[abi.RESIDUAL_MAX] = worst
-    return int(control[abi.STATUS])
+    if control.status == RUNNING and worst <= control.tolerance:
+        control.status = CONVERGED
+    control.iterations += done
+    control.reuse = reuse
+    control.damping = damping
+    control.growth = growth
+    control.cost = cost
+    control.residual_max = worst
+    return int(control.status)
 
 
 SOLVE = evaluator(_solve)

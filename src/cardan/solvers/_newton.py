@@ -9,12 +9,14 @@ while the residual exceeds the tolerance (the paper prints the opposite sign).
 
 from math import sqrt
 
-from cardan.kernel.jit import evaluator, inner, plain
-from cardan.kernel.memory import as_integers, cut, tail
+from cardan.kernel.jit import evaluator, inner
+from cardan.kernel.memory import as_integers, cut
+from cardan.kernel.table import Piece
 from cardan.math._dense import minimum_norm
-from cardan.solvers import abi
+from cardan.solvers import tables
 from cardan.solvers._blocks import shorten_rows, spread_rows, update_defect
-from cardan.solvers._job import OWN, call_linear, evaluate_scaled, has_ended, move, open_job, piece
+from cardan.solvers._job import call_linear, evaluate_scaled, has_ended, move
+from cardan.solvers.tables import BACK_SOLVE, BROKEN, FACTOR, RUNNING, Control, JobTable
 
 DENSE = 250_000  # most entries of J for a dense decomposition, about 500 × 500
 SINGULAR_RTOL = 1e-8  # of the largest pivot: a direction with a smaller pivot is singular and gets no step
@@ -23,57 +25,68 @@ SPARSE_DAMPING = 1e-12  # of the scaled normal equations; SINGULAR_RTOL² would 
 
 @inner
 def measure_step(structure, step, control):
-    """Write STEP_SIZE and STEP_ROTATION of a scaled step."""
-    offsets = tail(structure, structure[abi.OFFSETS])
-    rotations = tail(structure, structure[abi.ROTATIONS])
+    """Write the size and the largest rotation of a scaled step."""
+    offsets = structure.offsets
+    rotations = structure.rotations
     total = 0.0
     largest_rotation = 0.0
-    for b in range(structure[abi.BLOCKS]):
+    for b in range(structure.blocks):
         square = 0.0
         for k in range(offsets[b], offsets[b + 1]):
             total += step[k] * step[k]
             if k >= offsets[b] + rotations[b]:
                 square += step[k] * step[k]
         largest_rotation = max(largest_rotation, square)
-    control[abi.STEP_SIZE] = sqrt(total)
-    control[abi.STEP_ROTATION] = sqrt(largest_rotation)
+    control.step_size = sqrt(total)
+    control.step_rotation = sqrt(largest_rotation)
 
 
-# pieces of the workspace, after those of every solver
-STEP, SCRATCH, PIVOTS, MATRIX = map(plain, range(OWN, OWN + 4))
+class Work(tables.Work):
+    step: Piece
+    scratch: Piece  # of minimum_norm; or a gradient and a correction
+    pivots: Piece  # integers
+    matrix: Piece  # dense J or a sparse factor
 
 
 def pieces(sizes, matrix):
-    """Number of floats in each piece of the workspace; the matrix is either dense J or a sparse factor."""
+    """Number of floats in each piece of the workspace, after those of every solver."""
     m, n, _, _, _ = sizes
-    return n, 3 * n, n, max(m * n if m * n <= DENSE else 0, matrix)
+    return {"step": n, "scratch": 3 * n, "pivots": n, "matrix": max(m * n if m * n <= DENSE else 0, matrix)}
 
 
 def prepare(problem, control):
     """Set the initial control vector; other entries are zero."""
-    control[abi.KEEP_ROWS] = 1.0
-    control[abi.DENSE_ENTRIES] = DENSE
-    control[abi.DAMPING] = SPARSE_DAMPING
+    control.keep_rows = 1.0
+    control.dense_entries = DENSE
+    control.damping = SPARSE_DAMPING
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     """Iterate from q in place until converged, broken, or CHUNK iterations are done; returns STATUS."""
-    structure, scales, evaluation, r, jacobian, moved = open_job(job, work)
-    m = structure[abi.ROWS]
-    n = structure[abi.UNKNOWNS]
-    step = piece(job, STEP, work)
-    scratch = piece(job, SCRATCH, work)
-    pivots = as_integers(piece(job, PIVOTS, work))
-    matrix = piece(job, MATRIX, work)
-    is_dense = m * n <= min(control[abi.DENSE_ENTRIES], DENSE)
-    control[abi.STATUS] = abi.RUNNING
+    job = JobTable(job)
+    control = Control(control)
+    work = Work(job.pieces, work)
+    structure = job.structure
+    scales = job.scales
+    evaluation = work.evaluation
+    r = work.r
+    jacobian = work.jacobian
+    moved = work.moved
+    m = structure.rows
+    n = structure.unknowns
+    step = work.step
+    scratch = work.scratch
+    pivots = as_integers(work.pivots)
+    matrix = work.matrix
+    is_dense = m * n <= min(control.dense_entries, DENSE)
+    control.status = RUNNING
     done = 0
-    limit = int(control[abi.CHUNK])
+    limit = int(control.chunk)
     while True:
         evaluate_scaled(job, q, r, jacobian, evaluation)
         if has_ended(structure, control, r, False) or done >= limit:
             break
-        if control[abi.KEEP_ROWS] == 0.0:
+        if control.keep_rows == 0.0:
             shorten_rows(structure, r, jacobian)
         if is_dense:
             for i in range(m * n):
@@ -83,14 +96,14 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         else:
             gradient = cut(scratch, 0, n)
             correction = cut(scratch, n, n)
-            if call_linear(job, abi.FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
-                control[abi.STATUS] = abi.BROKEN
+            if call_linear(job, FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
+                control.status = BROKEN
                 break
-            call_linear(job, abi.BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
-            damping = control[abi.DAMPING]
+            call_linear(job, BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
+            damping = control.damping
             for _ in range(2):  # the first removes rounding errors along free motions, the second the effect of λ
                 update_defect(structure, r, jacobian, damping, step, gradient)
-                call_linear(job, abi.BACK_SOLVE, control, r, gradient, correction, jacobian, matrix)
+                call_linear(job, BACK_SOLVE, control, r, gradient, correction, jacobian, matrix)
                 for i in range(n):
                     step[i] += correction[i]
                 damping = 0.0
@@ -101,8 +114,8 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
             step[i] *= -scales[m + i]
         move(job, q, step, moved, evaluation)
         done += 1
-    control[abi.ITERATIONS] += done
-    return int(control[abi.STATUS])
+    control.iterations += done
+    return int(control.status)
 
 
 SOLVE = evaluator(_solve)

@@ -4,79 +4,72 @@ The pattern is one table of integers: a header of offsets, the structure of the 
 elimination order, and for each constraint the pairs of its blocks with the index of their product in the factor.
 """
 
+from cardan.kernel.fields import after
 from cardan.kernel.jit import evaluator, inner, jit
 from cardan.kernel.memory import cut, tail
 from cardan.math._block_cholesky import factorise, substitute
-from cardan.solvers import abi
 from cardan.solvers._blocks import row_length
-from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, UNKNOWNS
-
-# header: numbers of block columns and of floats of the factor, then the offset of each part
-COUNT, VALUES = range(2)
-STRUCTURE, WIDTHS, COLUMNS, ROWS, PLACES, UPDATES, ENTRIES, POSITIONS, SOURCES, PAIRS, PATTERN = range(2, 13)
-# POSITIONS, SOURCES: first unknown of each column in the permuted order, and in the original one
-
-# a pair of blocks of a constraint
-ROW_SLOT = 0
-COLUMN_SLOT = 1
-PRODUCT = 2  # index of the first float of their product in the factor
-PAIR = 3
+from cardan.solvers.tables import FACTOR, Control, Pair, SparsePattern, Structure
 
 
 @jit
 def count_links(structure, starts):
     """starts[b + 1] ← number of neighbours of block b, duplicates included; returns the sum."""
+    structure = Structure(structure)
     total = 0
-    constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[CONSTRAINTS]):
-        slots = constraint[abi.C_SLOTS]
+    constraint = structure.records
+    for _ in range(structure.constraints):
+        slots = constraint.slots
         for s in range(slots):
-            starts[constraint[abi.C_BLOCKS + s] + 1] += slots - 1
+            starts[constraint.blocks[s] + 1] += slots - 1
             total += slots - 1
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+        constraint = after(constraint, constraint.slots)
     return total
 
 
 @jit
 def read_slots(structure, out):
     """out ← number of blocks of each constraint."""
-    constraint = tail(structure, abi.HEADER)
-    for c in range(structure[CONSTRAINTS]):
-        out[c] = constraint[abi.C_SLOTS]
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+    structure = Structure(structure)
+    constraint = structure.records
+    for c in range(structure.constraints):
+        out[c] = constraint.slots
+        constraint = after(constraint, constraint.slots)
 
 
 @jit
 def fill_links(structure, number, starts, neighbours):
     """Neighbours of each block, both renumbered by ``number``; advances starts[b] to the end of block b."""
-    constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[CONSTRAINTS]):
-        slots = constraint[abi.C_SLOTS]
+    structure = Structure(structure)
+    constraint = structure.records
+    for _ in range(structure.constraints):
+        slots = constraint.slots
         for s in range(slots):
-            b = number[constraint[abi.C_BLOCKS + s]]
+            b = number[constraint.blocks[s]]
             for t in range(slots):
                 if t != s:
-                    neighbours[starts[b]] = number[constraint[abi.C_BLOCKS + t]]
+                    neighbours[starts[b]] = number[constraint.blocks[t]]
                     starts[b] += 1
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+        constraint = after(constraint, constraint.slots)
 
 
 @jit
 def fill_pairs(structure, number, columns, rows, places, pairs):
-    """pairs ← ROW_SLOT, COLUMN_SLOT and PRODUCT for each constraint and each pair of its slots."""
-    constraint = tail(structure, abi.HEADER)
-    out = 0
-    for _ in range(structure[CONSTRAINTS]):
-        slots = constraint[abi.C_SLOTS]
+    """pairs ← one for each constraint and each pair of its slots."""
+    structure = Structure(structure)
+    constraint = structure.records
+    count = 0
+    for _ in range(structure.constraints):
+        slots = constraint.slots
         for s in range(slots):
             for t in range(s + 1):
                 row = s
                 column = t
-                if number[constraint[abi.C_BLOCKS + s]] < number[constraint[abi.C_BLOCKS + t]]:
+                if number[constraint.blocks[s]] < number[constraint.blocks[t]]:
                     row = t
                     column = s
-                k = number[constraint[abi.C_BLOCKS + column]]
-                target = number[constraint[abi.C_BLOCKS + row]]
+                k = number[constraint.blocks[column]]
+                target = number[constraint.blocks[row]]
                 low = columns[k]
                 high = columns[k + 1] - 1
                 while low < high:
@@ -85,11 +78,12 @@ def fill_pairs(structure, number, columns, rows, places, pairs):
                         low = middle + 1
                     else:
                         high = middle
-                pairs[out + ROW_SLOT] = row
-                pairs[out + COLUMN_SLOT] = column
-                pairs[out + PRODUCT] = places[low]
-                out += PAIR
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+                pair = Pair(pairs, count)
+                pair.row_slot = row
+                pair.column_slot = column
+                pair.product = places[low]
+                count += 1
+        constraint = after(constraint, constraint.slots)
 
 
 @inner
@@ -127,20 +121,20 @@ def add_product_6(rows, stride, a, b, out):
 @inner
 def normal_equations(pattern, r, jacobian, values, gradient):
     """values ← JᵀJ (blocks on and below the diagonal), gradient ← Jᵀr."""
-    structure = tail(pattern, pattern[STRUCTURE])
-    for i in range(pattern[VALUES]):
+    structure = pattern.structure
+    for i in range(pattern.values):
         values[i] = 0.0
-    for i in range(structure[UNKNOWNS]):
+    for i in range(structure.unknowns):
         gradient[i] = 0.0
-    offsets = tail(structure, structure[abi.OFFSETS])
-    constraint = tail(structure, abi.HEADER)
-    pair = pattern[PAIRS]
-    for _ in range(structure[CONSTRAINTS]):
-        rows = constraint[abi.C_ROWS]
-        slots = constraint[abi.C_SLOTS]
-        entry = tail(jacobian, constraint[abi.C_ENTRY])
-        residual = tail(r, constraint[abi.C_ROW])
-        blocks = tail(constraint, abi.C_BLOCKS)
+    offsets = structure.offsets
+    constraint = structure.records
+    count = 0
+    for _ in range(structure.constraints):
+        rows = constraint.rows
+        slots = constraint.slots
+        entry = tail(jacobian, constraint.entry)
+        residual = tail(r, constraint.row)
+        blocks = constraint.blocks
         stride = row_length(constraint, offsets)
         start = 0
         for s in range(slots):
@@ -154,41 +148,43 @@ def normal_equations(pattern, r, jacobian, values, gradient):
             for t in range(s + 1):
                 narrow = offsets[blocks[t] + 1] - offsets[blocks[t]]
                 # the row block of the product comes first; slots are in the order of the structure
-                swapped = pattern[pair + ROW_SLOT] != s
+                pair = Pair(pattern.pairs, count)
+                swapped = pair.row_slot != s
                 m = narrow if swapped else width
                 n = width if swapped else narrow
                 a = tail(entry, other) if swapped else tail(entry, start)
                 b = tail(entry, start) if swapped else tail(entry, other)
-                out = cut(values, pattern[pair + PRODUCT], m * n)
+                out = cut(values, pair.product, m * n)
                 if m == 6 and n == 6:
                     add_product_6(rows, stride, a, b, out)
                 else:
                     add_product(rows, m, n, stride, a, b, out)
                 other += narrow
-                pair += PAIR
+                count += 1
             start += width
-        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+        constraint = after(constraint, constraint.slots)
 
 
 def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
-    count = pattern[COUNT]
-    widths = tail(pattern, pattern[WIDTHS])
-    columns = tail(pattern, pattern[COLUMNS])
-    rows = tail(pattern, pattern[ROWS])
-    places = tail(pattern, pattern[PLACES])
-    values = cut(matrix, 0, pattern[VALUES])
+    pattern = SparsePattern(pattern)
+    count = pattern.count
+    widths = pattern.widths
+    columns = pattern.columns
+    rows = pattern.rows
+    places = pattern.places
+    values = cut(matrix, 0, pattern.values)
     if op == FACTOR:
         normal_equations(pattern, r, jacobian, values, gradient)
         for k in range(count):
             place = places[columns[k]]
             for i in range(widths[k]):
-                values[place + i * (widths[k] + 1)] += control[DAMPING]
-        updates = tail(pattern, pattern[UPDATES])
-        entries = tail(pattern, pattern[ENTRIES])
+                values[place + i * (widths[k] + 1)] += Control(control).damping
+        updates = pattern.updates
+        entries = pattern.entries
         return 0 if factorise(count, widths, columns, rows, places, updates, entries, values) else 1
-    positions = tail(pattern, pattern[POSITIONS])
-    sources = tail(pattern, pattern[SOURCES])
-    permuted = cut(matrix, pattern[VALUES], pattern[pattern[STRUCTURE] + UNKNOWNS])
+    positions = pattern.positions
+    sources = pattern.sources
+    permuted = cut(matrix, pattern.values, pattern.structure.unknowns)
     for k in range(count):
         for i in range(widths[k]):
             permuted[positions[k] + i] = -gradient[sources[k] + i]

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.lazy import LazyModule
-from cardan.solvers import abi
+from cardan.solvers import tables
 from cardan.solvers.problem import Linear
+from cardan.solvers.tables import DualPattern, SparsePattern, Structure
 
 _dense_normal = LazyModule("cardan.solvers._dense_normal")
 _dual_normal = LazyModule("cardan.solvers._dual_normal")
@@ -24,7 +25,7 @@ KEPT = 10_000  # integers of a structure, at most, whose symbolic factorisation 
 
 def linear_algebra(structure: IntArray) -> Linear:
     """Dense normal equations for small problems, block-sparse ones for large problems."""
-    if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
+    if Structure(structure).unknowns <= DENSE_UNKNOWNS:
         return _dense(structure)
     return _kept(structure.tobytes()) if structure.size <= KEPT else sparse(structure)
 
@@ -36,7 +37,7 @@ def _kept(table: bytes) -> Linear:
 
 
 def _dense(structure: IntArray, *, allocate: bool = True) -> Linear:
-    n = float(structure[abi.UNKNOWNS])
+    n = float(Structure(structure).unknowns)
     return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure) if allocate else 0, n**3 / 6.0)
 
 
@@ -46,9 +47,9 @@ def path_algebra(structure: IntArray) -> Linear:
     Both matrices have dense blocks for any order of elimination: JᵀJ the unknowns of one constraint, JJᵀ the rows that
     depend on one block.  The costs to form and factorise these are compared.
     """
-    if not structure[abi.ROWS]:
+    if not Structure(structure).rows:
         return _dense(structure, allocate=False)  # never called
-    if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
+    if Structure(structure).unknowns <= DENSE_UNKNOWNS:
         return _dense(structure)
     by_unknowns, by_rows = _clique_costs(structure)
     return dual(structure) if by_rows <= by_unknowns else sparse(structure)
@@ -56,7 +57,7 @@ def path_algebra(structure: IntArray) -> Linear:
 
 def _clique_costs(structure: IntArray) -> tuple[float, float]:
     """Multiplications to form JᵀJ and to factorise its largest dense block; the same for JJᵀ."""
-    widths = np.diff(structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS]) + 1])
+    widths = np.diff(block_offsets(structure))
     rows = list(constraints(structure))
     heights = np.array([row.rows for row in rows])
     lengths = np.array([widths[row.blocks].sum() for row in rows])
@@ -79,12 +80,19 @@ class Constraint(NamedTuple):
 
 def constraints(structure: IntArray) -> Iterator[Constraint]:
     """The constraints of a structure table, in order."""
-    at = abi.HEADER
-    for _ in range(int(structure[abi.CONSTRAINTS])):
-        blocks = at + abi.C_BLOCKS
+    at = Structure.size
+    for _ in range(int(Structure(structure).constraints)):
+        blocks = at + tables.Constraint.size
         first, rows, start, slots = structure[at:blocks].tolist()
         at = blocks + slots
         yield Constraint(first, rows, start, structure[blocks:at])
+
+
+def block_offsets(structure: IntArray) -> IntArray:
+    """First unknown of each block, and the number of all unknowns."""
+    seen = Structure(structure)
+    offsets: IntArray = seen.offsets[: seen.blocks + 1]
+    return offsets
 
 
 def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
@@ -92,17 +100,17 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
 
     Blocks of J become constraints of Jᵀ, and constraints of J become its blocks.
     """
-    offsets = structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS]) + 1]
+    seen, offsets = Structure(structure), block_offsets(structure)
     widths = np.diff(offsets)
     rows = list(constraints(structure))
     # for each block of J: its constraint, its block number, its first entry, and the length of a row
     owners, blocks, firsts, strides = [], [], [], []
     for c, row in enumerate(rows):
-        own = widths[row.blocks]
-        owners.append(np.full(own.size, c))
+        sizes = widths[row.blocks]
+        owners.append(np.full(sizes.size, c))
         blocks.append(row.blocks)
-        firsts.append(row.start + np.cumsum(own) - own)
-        strides.append(np.full(own.size, own.sum()))
+        firsts.append(row.start + np.cumsum(sizes) - sizes)
+        strides.append(np.full(sizes.size, sizes.sum()))
     owner, block, first, stride = (
         np.concatenate(part or [np.zeros(0)]).astype(np.int64) for part in (owners, blocks, firsts, strides)
     )
@@ -113,25 +121,23 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
     lengths = np.bincount(block, weights=heights[owner], minlength=widths.size).astype(np.int64)
     begins = np.concatenate([[0], np.cumsum(widths * lengths)])
 
-    size = abi.HEADER + abi.C_BLOCKS * widths.size + owner.size
+    record = tables.Constraint
+    size = Structure.size + record.size * widths.size + owner.size
     table: IntArray = np.zeros(size + 2 * len(rows) + 1, dtype=np.int64)
     earlier = np.cumsum(counts) - counts
-    records = abi.HEADER + abi.C_BLOCKS * np.arange(widths.size) + earlier
-    fields = {abi.C_ROW: offsets[:-1], abi.C_ROWS: widths, abi.C_ENTRY: begins[:-1], abi.C_SLOTS: counts}
+    records = Structure.size + record.size * np.arange(widths.size) + earlier
+    fields = {record.row: offsets[:-1], record.rows: widths, record.entry: begins[:-1], record.slots: counts}
     for field, values in fields.items():
-        table[records + field] = values
-    table[records[block] + abi.C_BLOCKS + np.arange(owner.size) - np.repeat(earlier, counts)] = owner
-    table[size : size + len(rows) + 1] = [*[row.first for row in rows], int(structure[abi.ROWS])]
-    table[abi.ROWS] = structure[abi.UNKNOWNS]
-    table[abi.UNKNOWNS] = structure[abi.ROWS]
-    table[abi.CONSTRAINTS] = widths.size
-    table[abi.BLOCKS] = len(rows)
-    table[abi.JACOBIAN_SIZE] = structure[abi.JACOBIAN_SIZE]
-    table[abi.OFFSETS] = size
-    table[abi.ROTATIONS] = size + len(rows) + 1
+        table[records + field.first] = values
+    table[records[block] + record.blocks.first + np.arange(owner.size) - np.repeat(earlier, counts)] = owner
+    table[size : size + len(rows) + 1] = [*[row.first for row in rows], int(seen.rows)]
+    out = Structure(table)
+    out.rows, out.unknowns, out.jacobian_size = seen.unknowns, seen.rows, seen.jacobian_size
+    out.constraints, out.blocks = widths.size, len(rows)
+    out.offsets, out.rotations = size, size + len(rows) + 1
 
     # Jᵀ is filled row by row; within a block, rows and columns are exchanged.
-    permutation: IntArray = np.empty(int(structure[abi.JACOBIAN_SIZE]), dtype=np.int64)
+    permutation: IntArray = np.empty(int(seen.jacobian_size), dtype=np.int64)
     height, width = heights[owner], widths[block]
     before = np.cumsum(height) - height
     column = before - np.repeat(np.concatenate([[0], np.cumsum(lengths)[:-1]]), counts)
@@ -148,15 +154,13 @@ def dual(structure: IntArray) -> Linear:
     """Dual normal equations, with the linear algebra chosen for JJᵀ."""
     transpose, permutation = transposed(structure)
     inner = linear_algebra(transpose)
-    header = np.zeros(_dual_normal.PATTERN, dtype=np.int64)
-    header[_dual_normal.INNER] = inner.address
-    header[_dual_normal.INNER_WORK] = inner.work
-    header[_dual_normal.ENTRIES] = permutation.size
-    header[_dual_normal.STRUCTURE] = _dual_normal.PATTERN
-    header[_dual_normal.PERMUTATION] = _dual_normal.PATTERN + structure.size
-    header[_dual_normal.INNER_PATTERN] = _dual_normal.PATTERN + structure.size + permutation.size
-    pattern: IntArray = np.concatenate([header, structure, permutation, inner.pattern])
-    floats = permutation.size + 2 * int(structure[abi.UNKNOWNS]) + 2 * int(structure[abi.ROWS])
+    header = DualPattern.new(inner=inner.address, inner_work=inner.work, entries=permutation.size)
+    header.structure = DualPattern.size
+    header.permutation = DualPattern.size + structure.size
+    header.inner_pattern = DualPattern.size + structure.size + permutation.size
+    pattern: IntArray = np.concatenate([header.as_ints, structure, permutation, inner.pattern])
+    seen = Structure(structure)
+    floats = permutation.size + 2 * int(seen.unknowns) + 2 * int(seen.rows)
     return Linear(_dual_normal.LINEAR, pattern, inner.work + floats, inner.cost)
 
 
@@ -165,7 +169,7 @@ def sparse(structure: IntArray) -> Linear:
     from cardan.math import _block_cholesky as cholesky
     from cardan.solvers import _sparse_normal as kernel
 
-    count = int(structure[abi.BLOCKS])
+    count = int(Structure(structure).blocks)
     identity = np.arange(count, dtype=np.int64)
     order, (columns, rows) = _best_order(structure, count)
     number: IntArray = np.empty(count, dtype=np.int64)
@@ -174,7 +178,7 @@ def sparse(structure: IntArray) -> Linear:
     entries: IntArray = np.empty(2 * (rows.size - count) + 1, dtype=np.int64)
     cholesky.fill_updates(count, columns, rows, updates, entries)
 
-    offsets = structure[structure[abi.OFFSETS] :][: count + 1]
+    offsets = block_offsets(structure)
     widths = np.diff(offsets)[order]
     positions = np.concatenate([[0], np.cumsum(widths)[:-1]])
     of_column = np.repeat(identity, np.diff(columns))
@@ -185,34 +189,32 @@ def sparse(structure: IntArray) -> Linear:
     kernel.fill_pairs(structure, number, columns, rows, places, pairs)
 
     parts = {
-        kernel.STRUCTURE: structure,
-        kernel.WIDTHS: widths,
-        kernel.COLUMNS: columns,
-        kernel.ROWS: rows,
-        kernel.PLACES: places,
-        kernel.UPDATES: updates,
-        kernel.ENTRIES: entries,
-        kernel.POSITIONS: positions,
-        kernel.SOURCES: offsets[order],
-        kernel.PAIRS: pairs,
+        "structure": structure,
+        "widths": widths,
+        "columns": columns,
+        "rows": rows,
+        "places": places,
+        "updates": updates,
+        "entries": entries,
+        "positions": positions,
+        "sources": offsets[order],
+        "pairs": pairs,
     }
     values = int(sizes.sum())
-    pattern: IntArray = np.empty(kernel.PATTERN + sum(part.size for part in parts.values()), dtype=np.int64)
-    pattern[kernel.COUNT] = count
-    pattern[kernel.VALUES] = values
-    at = kernel.PATTERN
-    for slot, part in parts.items():
-        pattern[slot] = at
-        pattern[at : at + part.size] = part
+    pattern = SparsePattern.new(open=sum(part.size for part in parts.values()), count=count, values=values)
+    at = SparsePattern.size
+    for name, part in parts.items():
+        setattr(pattern, name, at)
+        pattern.as_ints[at : at + part.size] = part
         at += part.size
     in_column = np.add.reduceat(widths[rows], columns[:-1]).astype(float)
     cost = float((widths * in_column * in_column).sum())
-    return Linear(kernel.LINEAR, pattern, values + int(structure[abi.UNKNOWNS]), cost)
+    return Linear(kernel.LINEAR, pattern.as_ints, values + int(Structure(structure).unknowns), cost)
 
 
 def elimination_order(structure: IntArray) -> IntArray:
     """Block numbers in an order of elimination with little fill."""
-    return _best_order(structure, int(structure[abi.BLOCKS]))[0]
+    return _best_order(structure, int(Structure(structure).blocks))[0]
 
 
 def _best_order(structure: IntArray, count: int) -> tuple[IntArray, tuple[IntArray, IntArray]]:
@@ -294,6 +296,6 @@ def _slots(structure: IntArray) -> IntArray:
     """Number of blocks of each constraint."""
     from cardan.solvers import _sparse_normal as kernel
 
-    out: IntArray = np.empty(int(structure[abi.CONSTRAINTS]), dtype=np.int64)
+    out: IntArray = np.empty(int(Structure(structure).constraints), dtype=np.int64)
     kernel.read_slots(structure, out)
     return out

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.errors import ModelError
-from cardan.solvers import abi
-from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import Budget, Job, Problem, Run
+from cardan.solvers.tables import Outcome
 
 FloatArray = NDArray[np.float64]
 
@@ -37,13 +36,13 @@ class Stage:
     """One solver of a method: its kernel module, and options that replace the solver's defaults.
 
     ``iterations``: the maximum.  ``residual``: the stage ends at this residual if the tolerance is smaller.
-    ``settings``: entries of the control vector.  ``most_entries``: the maximum number of entries of a dense J.
+    ``settings``: fields of the control vector.  ``most_entries``: the maximum number of entries of a dense J.
     """
 
     kernel: str
     iterations: int | None = None
     residual: float = 0.0
-    settings: Mapping[int, float] = field(default_factory=dict)
+    settings: Mapping[str, float] = field(default_factory=dict)
     most_entries: int | None = None
 
     def job(self, problem: Problem) -> Job:
@@ -95,7 +94,7 @@ class Method:
         """Whether it makes spring steps."""
         return any([stage.kernel == SPRING for stage in self.stages])
 
-    def with_springs(self, settings: Mapping[int, float], iterations: int | None, residual: float | None) -> Method:
+    def with_springs(self, settings: Mapping[str, float], iterations: int | None, residual: float | None) -> Method:
         """The same with other settings of its spring steps; of two solvers, the first ends earlier or later."""
         first, *others = self.stages
         first = replace(first, settings={**first.settings, **settings})
@@ -107,7 +106,7 @@ class Method:
 
 
 _GRADIENT_FIRST = Stage(
-    SPRING, SWITCH_ITERATIONS, SWITCH_RESIDUAL, {abi.STEP_GAIN: FULL_GAIN, abi.PATIENCE: SWITCH_PATIENCE}
+    SPRING, SWITCH_ITERATIONS, SWITCH_RESIDUAL, {"step_gain": FULL_GAIN, "patience": SWITCH_PATIENCE}
 )
 
 REGISTRY: Final[dict[str, Method]] = {
@@ -119,7 +118,7 @@ REGISTRY: Final[dict[str, Method]] = {
         # J⁻¹ by LU, J⁺ only if J is singular or not square
         Method("newton_lu", 100, (Stage("_algorithm_1", most_entries=DENSE_LU),)),
         # spring steps
-        Method("gradient", 20_000, (Stage(SPRING, settings={abi.STEP_GAIN: SPRING_GAIN}),)),
+        Method("gradient", 20_000, (Stage(SPRING, settings={"step_gain": SPRING_GAIN}),)),
         # spring steps until SWITCH_RESIDUAL, then Newton
         Method("hybrid", 1_000, (_GRADIENT_FIRST, Stage("_newton"))),
     )

@@ -5,22 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cardan.lazy import LazyModule
-from cardan.solvers import abi
-from cardan.solvers.abi import Outcome
+from cardan.solvers.tables import JACOBIAN, RESIDUAL, RETRACT, Control, JobTable, Outcome, Structure
 
 _blocks = LazyModule("cardan.solvers._blocks")
 
 CHUNK_WORK = 2e7  # multiplications between two checks of the clock: about ten milliseconds
 UNKNOWN_WORK = 100.0  # multiplications per unknown and iteration, in addition to the linear algebra
 CHUNK_MOST = 64
-_NONE: Mapping[int, float] = {}
+_NONE: Mapping[str, float] = {}
+
+# positions in the arrays, for what is read at every call
+_ROWS, _UNKNOWNS, _WORK = Structure.rows.first, Structure.unknowns.first, Structure.work.first
+_SIZES = [Structure.fields[name].first for name in ("rows", "unknowns", "jacobian_size", "coordinates", "work")]
+_TOLERANCE, _CHUNK = Control.tolerance.first, Control.chunk.first
+_RESULT = slice(Control.iterations.first, Control.cost.first + 1)
 
 
 class Linear(NamedTuple):
@@ -53,45 +57,44 @@ class Problem:
     linear: Linear
     springs: NDArray[np.float64] | None = None
     shares: Any = None
-    _tables: dict[int, NDArray[np.int64]] = field(default_factory=dict, init=False, repr=False)
+    _jobs: dict[int, tuple[Any, NDArray[np.float64]]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:
         """Numbers of rows, unknowns, entries of the Jacobian, coordinates, and floats of the evaluator's workspace."""
-        rows, unknowns, _, _, entries, coordinates, _, work = self.structure[: abi.ROTATIONS].tolist()
+        rows, unknowns, entries, coordinates, work = self.structure[_SIZES].tolist()
         return rows, unknowns, entries, coordinates, work
 
     @property
     def rows(self) -> int:
-        return int(self.structure[abi.ROWS])
+        return int(self.structure[_ROWS])
 
     @property
     def unknowns(self) -> int:
-        return int(self.structure[abi.UNKNOWNS])
+        return int(self.structure[_UNKNOWNS])
 
     def table(self) -> NDArray[np.int64]:
         """A job table without solver and workspace, for kernels that only evaluate."""
-        return self._table(0, ())
+        return self._table(0, np.zeros(1, np.int64), self.scales).as_ints  # type: ignore[no-any-return]
 
-    def job_table(self, kernel: Any) -> NDArray[np.int64]:
-        """The job table for the solver of a kernel module; created once and cached."""
-        found = self._tables.get(kernel.SOLVE)
-        if found is None:
+    def prepare(self, kernel: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The job table for the solver of a kernel module, and its initial control vector; made once."""
+        prepared = self._jobs.get(kernel.SOLVE)
+        if prepared is None:
             rows, _, entries, coordinates, evaluation = sizes = self.sizes
-            pieces = (evaluation, rows, entries, coordinates, *kernel.pieces(sizes, self.linear.work))
-            scales = self.springs if self.springs is not None and hasattr(kernel, "HAS_SPRINGS") else None
-            found = self._tables[kernel.SOLVE] = self._table(kernel.SOLVE, pieces, scales)
-        return found
+            shared = {"evaluation": evaluation, "r": rows, "jacobian": entries, "moved": coordinates}
+            pieces = kernel.Work.plan(**shared, **kernel.pieces(sizes, self.linear.work))
+            scales = self.springs if self.springs is not None and hasattr(kernel, "HAS_SPRINGS") else self.scales
+            begin = Control.new()
+            kernel.prepare(self, begin)
+            prepared = self._jobs[kernel.SOLVE] = self._table(kernel.SOLVE, pieces, scales), begin.as_floats
+        return prepared[0].as_ints, prepared[1]
 
-    def _table(
-        self, solver: int, pieces: tuple[int, ...], scales: NDArray[np.float64] | None = None
-    ) -> NDArray[np.int64]:
-        """Addresses of arrays, which the problem keeps alive, and offsets of the pieces of a workspace."""
-        values = solver, self.evaluate, 0, 0, 0, 0, self.linear.address, 0, 0, *accumulate(pieces)
-        table: NDArray[np.int64] = np.array(values, dtype=np.int64)
-        scales = self.scales if scales is None else scales
-        _blocks.write_addresses(self.ints, self.floats, self.structure, scales, self.linear.pattern, table)
-        return table
+    def _table(self, solver: int, pieces: NDArray[np.int64], scales: NDArray[np.float64]) -> Any:
+        """A job table, which keeps the arrays alive that it refers to."""
+        arrays = {"ints": self.ints, "floats": self.floats, "structure": self.structure, "scales": scales}
+        functions = {"solver": solver, "evaluator": self.evaluate, "linear": self.linear.address}
+        return JobTable.new(open=pieces.size, pieces=pieces, pattern=self.linear.pattern, **arrays, **functions)
 
     def with_floats(self, floats: NDArray[np.float64]) -> Problem:
         """The same problem with other parameters."""
@@ -102,14 +105,14 @@ class Problem:
         rows, _, _, _, work = self.sizes
         out: NDArray[np.float64] = np.zeros(rows)
         tables = self.ints, self.floats
-        _blocks.call_at(self.evaluate, abi.RESIDUAL, *tables, q, _EMPTY, out, _EMPTY, np.empty(work))
+        _blocks.call_at(self.evaluate, RESIDUAL, *tables, q, _EMPTY, out, _EMPTY, np.empty(work))
         return out
 
     def entries(self, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """f(q), shape (rows,), and the entries of the Jacobian in the order of the structure, unscaled."""
         out: NDArray[np.float64] = np.zeros(self.rows)
-        entries: NDArray[np.float64] = np.zeros(int(self.structure[abi.JACOBIAN_SIZE]))
-        self._call(self.evaluate, abi.JACOBIAN, self.ints, self.floats, q, _EMPTY, out, entries, self._work())
+        entries: NDArray[np.float64] = np.zeros(self.sizes[2])
+        self._call(self.evaluate, JACOBIAN, self.ints, self.floats, q, _EMPTY, out, entries, self._work())
         return out, entries
 
     def jacobian(self, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -128,7 +131,7 @@ class Problem:
     def retract(self, q: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
         """q moved by a tangent vector (unscaled)."""
         out: NDArray[np.float64] = np.empty_like(q)
-        self._call(self.evaluate, abi.RETRACT, self.ints, self.floats, q, step, out, _EMPTY, self._work())
+        self._call(self.evaluate, RETRACT, self.ints, self.floats, q, step, out, _EMPTY, self._work())
         return out
 
     def residuals(
@@ -145,7 +148,7 @@ class Problem:
         return out
 
     def _work(self) -> NDArray[np.float64]:
-        return np.empty(int(self.structure[abi.WORK]))
+        return np.empty(int(self.structure[_WORK]))
 
     @staticmethod
     def _call(address: int, op: int, *arrays: NDArray[Any]) -> int:
@@ -178,39 +181,38 @@ class Run(NamedTuple):
 class Job:
     """One solver applied to one problem: the table that its kernel reads, its control vector and its workspace.
 
-    Threads must not share a job.  ``table``: see :mod:`cardan.solvers.abi`.  ``begin``: the initial control vector of a
-    run, without the tolerance.
+    Threads must not share a job.  ``table``: a :class:`cardan.solvers.tables.JobTable`.  ``begin``: the initial control
+    vector of a run, without the tolerance.
     """
 
     __slots__ = ("begin", "control", "problem", "table", "work")
 
-    def __init__(self, problem: Problem, kernel: Any, settings: Mapping[int, float] = _NONE) -> None:
-        """kernel: the module of a solver.  settings: entries of the control vector that replace its defaults."""
+    def __init__(self, problem: Problem, kernel: Any, settings: Mapping[str, float] = _NONE) -> None:
+        """kernel: the module of a solver.  settings: fields of the control vector that replace its defaults."""
         self.problem = problem
-        self.table = problem.job_table(kernel)
-        self.begin: NDArray[np.float64] = np.zeros(abi.CONTROL)
-        self.control: NDArray[np.float64] = np.empty(abi.CONTROL)
+        self.table, begin = problem.prepare(kernel)
+        self.begin: NDArray[np.float64] = begin.copy()
+        self.control: NDArray[np.float64] = np.empty(Control.size)
         self.work: NDArray[np.float64] = np.empty(self.table[-1])
-        kernel.prepare(problem, self.begin)
-        for entry, value in settings.items():
-            self.begin[entry] = value
+        for name, value in settings.items():
+            self.begin[Control.fields[name].first] = value
 
     def with_scales(self, problem: Problem) -> NDArray[np.int64]:
         """The table with the scales of another problem, kept alive by the caller; only the length may differ."""
         from cardan.kernel.memory import address_of
 
         table = self.table.copy()
-        table[abi.SCALES] = address_of(problem.scales)
+        table[JobTable.scales.first] = address_of(problem.scales)
         return table
 
     def start(self, tolerance: float) -> None:
         """Begin a run with a tolerance on the largest scaled residual."""
         self.control[:] = self.begin
-        self.control[abi.TOLERANCE] = tolerance
+        self.control[_TOLERANCE] = tolerance
 
     def iterate(self, q: NDArray[np.float64], count: int) -> int:
         """Do at most ``count`` iterations from q, in place; returns the outcome as an integer."""
-        self.control[abi.CHUNK] = count
+        self.control[_CHUNK] = count
         return int(_blocks.run(self.table, self.control, q, self.work))
 
     def run(self, q: NDArray[np.float64], tolerance: float, budget: Budget) -> Run:
@@ -222,7 +224,7 @@ class Job:
         chunk, done, most = chunk_size(self.problem), 0, budget.iterations
         while True:
             outcome = self.iterate(q, min(chunk, most - done))
-            _, iterations, _, _, residual, cost = self.control[: abi.COST + 1].tolist()
+            iterations, _, _, residual, cost = self.control[_RESULT].tolist()
             done = int(iterations)
             if outcome or done >= most or budget.is_out_of_time():
                 return Run(_OUTCOMES[outcome], done, residual, cost)

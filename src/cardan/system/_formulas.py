@@ -2,7 +2,7 @@
 
     expanded ← floats, with  floats[position] = node − shift  for every output,  tangents ← nodes,
 
-where node k is an operation on earlier nodes.  Reads the table of variables (:mod:`cardan.system.layout`), the floats
+where node k is an operation on earlier nodes.  Reads the table of variables (:mod:`cardan.system.tables`), the floats
 of the system and the variables in q; writes the expanded floats, the tangents, and the values of the nodes.
 """
 
@@ -10,7 +10,9 @@ from math import acos, asin, atan, atan2, cos, cosh, exp, log, nan, sin, sinh, s
 
 from cardan.kernel.jit import evaluator, exact_inner
 from cardan.kernel.memory import tail
-from cardan.system.layout import NODE, OUTPUT, T_FLOATS, T_NODES, T_OUTPUTS, T_TANGENTS, TABLE
+from cardan.system.tables import Node, Output, VariableTable
+
+NODE, OUTPUT = Node.size, Output.size
 
 
 @exact_inner
@@ -57,28 +59,28 @@ def apply(op, a, b):
 
 def _expand(op, ints, floats, q, step, out, jacobian, work):
     """ints: from the table of variables on.  q: the variables.  out: expanded floats, tangents, values of the nodes."""
-    size = ints[T_FLOATS]
-    count = ints[T_NODES]
+    table = VariableTable(ints)
+    size = table.floats
     tangents = tail(out, size)
-    nodes = tail(out, size + ints[T_TANGENTS])
-    node = tail(ints, TABLE)
-    for k in range(count):
-        kind = node[0]
-        if kind == 0:
-            nodes[k] = floats[node[1]]
-        elif kind == 1:
-            nodes[k] = q[node[1]]
+    nodes = tail(out, size + table.tangents)
+    for k in range(table.nodes):
+        node = Node(table.records, k)
+        if node.operation == 0:
+            nodes[k] = floats[node.a]
+        elif node.operation == 1:
+            nodes[k] = q[node.a]
         else:
-            nodes[k] = apply(kind, nodes[node[1]], nodes[node[2]])
-        node = tail(node, NODE)
+            nodes[k] = apply(node.operation, nodes[node.a], nodes[node.b])
     for k in range(size):
         out[k] = floats[k]
-    for _ in range(ints[T_OUTPUTS]):
-        shift = floats[node[2]] if node[2] >= 0 else 0.0
-        out[node[1]] = nodes[node[0]] - shift
-        node = tail(node, OUTPUT)
-    for k in range(ints[T_TANGENTS]):
-        tangents[k] = nodes[node[k]]
+    outputs = tail(table.records.as_ints, NODE * table.nodes)
+    for k in range(table.outputs):
+        output = Output(outputs, k)
+        shift = floats[output.shift] if output.shift >= 0 else 0.0
+        out[output.place] = nodes[output.node] - shift
+    numbers = tail(outputs, OUTPUT * table.outputs)
+    for k in range(table.tangents):
+        tangents[k] = nodes[numbers[k]]
     return 0
 
 

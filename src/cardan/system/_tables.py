@@ -3,7 +3,7 @@
 from math import sqrt
 
 from cardan.kernel.jit import exact, exact_inner
-from cardan.system import layout
+from cardan.system import tables as layout
 
 SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has no size
 
@@ -266,7 +266,7 @@ def largest_coordinate(drawn, points):
 
 
 @exact
-def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch, measures, points):
+def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch, results):
     """Pack the templates in ints, and measure what they describe, in place; returns L [m].
 
     Returns −1 where bodies that the ground does not reach need their order by name: then it is called once more with
@@ -275,11 +275,12 @@ def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch
     already, and only measured.  drawn: authored poses.
     tables ← starts of the records (constraints + 1), level and leader of the bodies: see characteristic_length,
     group_bodies.
-    points ← centroids of the bodies' points, then of the ground's, 3 floats each.
+    results: measures, points.  points ← centroids of the bodies' points, then of the ground's, 3 floats each.
     scratch: ints.size + 2·bodies + 3 integers, the last of which says whether the bodies are one group.
     measures: 3·(bodies + 1) floats; the last says how many points are on the ground, that at 2·bodies + 1 is the
     largest coordinate that was drawn [m].
     """
+    measures, points = results
     count = ints[layout.BODIES]
     starts = tables[: ints[layout.CONSTRAINTS] + 1]
     level = tables[starts.size :]

@@ -213,10 +213,10 @@ def inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
     return a, b, c  # type: ignore[return-value]  # rows of a 3×3 array
 
 
-def are_moments(moments: Any, most: float = 1.0 + 1e-9) -> bool:
-    """Whether no principal moment exceeds the sum of the others, times most."""
-    largest = float(max(moments))
-    return largest <= (float(sum(moments)) - largest) * most
+def are_moments(moments: Any, most: float = 1.0 + 1e-9) -> Any:
+    """Whether no principal moment exceeds the sum of the others, times most; moments: shape (…, 3)."""
+    largest = np.max(moments, axis=-1)
+    return largest <= (np.sum(moments, axis=-1) - largest) * most
 
 
 def inertia_or_none(value: Any, what: str) -> tuple[Triple, Triple, Triple] | None:

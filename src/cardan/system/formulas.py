@@ -1,15 +1,16 @@
 """Design parameters, and formulas of them in place of numbers of points, frames and joints.
 
 A mechanism has one :class:`Book`: the graph of all its formulas, and their values at the drawn values of the
-parameters.  Formulas are evaluated in the order in which their operations were written, so the results are
-bitwise those of the plain number.
+parameters.  Analyses read a copy of it, which edits do not change, at values of their own (:class:`Values`).
+Formulas are evaluated in the order in which their operations were written, so the results are bitwise those of the
+plain number.
 """
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
@@ -73,7 +74,7 @@ class Book:
     """The formulas of one mechanism.
 
     ``names``: of the parameters, in the order of the variables x0, x1, … of the graph; None for one that was removed.
-    ``values``: of every node of the graph, at the drawn values of the parameters.
+    ``values``: of every node of the graph, at the drawn values of the parameters; another list for other values.
     ``conditions``: that formulas must satisfy where they are used.  ``user``: the joint that is being made.
     """
 
@@ -84,36 +85,46 @@ class Book:
         self.names: list[str | None] = []
         self.nodes: list[int] = []  # of the parameters
         self.bounds: list[tuple[float, float]] = []
-        self.periods: list[tuple[float, float]] = []  # 0 where there is none, and the value set last
+        self.periods: list[float] = []  # 0 where there is none
         self.values: list[float] = []
         self.conditions: dict[Condition, None] = {}
         self.user = ""
 
     def add(self, name: str, value: float, bounds: tuple[float, float], period: float = 0.0) -> int:
-        """A new parameter; returns its number."""
-        node = self.graph.variable(f"x{len(self.names)}")
+        """A new parameter; returns its node."""
+        node = self.graph.variable(f"x{len(self.names)}").index
         self.names.append(name)
-        self.nodes.append(node.index)
+        self.nodes.append(node)
         self.bounds.append(bounds)
-        self.periods.append((period, value))
-        self.values.append(value)
-        return len(self.names) - 1
+        self.periods.append(period)
+        self.values = [*self.values, value]
+        return node
 
-    def drawn(self) -> dict[str, float]:
-        """The drawn values by name."""
+    def remove(self, name: str) -> None:
+        """Remove a parameter, which no formula in use has."""
+        self.names[self.names.index(name)] = None
+        self.values = list(self.values)
+
+    def frozen(self) -> Book:
+        """What analyses read: the same, without the parameters, removals and conditions that come later."""
+        made = Book.__new__(Book)
+        made.graph, made.user = self.graph, ""  # a graph only grows
+        made.names, made.nodes, made.bounds = self.names[:], self.nodes[:], self.bounds[:]
+        made.periods, made.values, made.conditions = self.periods[:], self.values[:], dict(self.conditions)
+        return made
+
+    def drawn(self, values: Sequence[float] | None = None) -> dict[str, float]:
+        """The drawn values by name; values: of the nodes, those of the book where none are given."""
+        values = self.values if values is None else values
         pairs = zip(self.names, self.nodes, strict=True)
-        return {name: self.values[node] for name, node in pairs if name is not None}
+        return {name: values[node] for name, node in pairs if name is not None}
 
     def index(self, node: Scalar) -> int:
         """The index of a node, whose value and those before it are computed if they are new."""
-        self.use(self.values)
-        return node.index
-
-    def use(self, values: list[float]) -> None:
-        """Take these as the values of the nodes; those of nodes that are newer are added."""
-        self.values = values
+        values = self.values
         for new in self.graph.nodes[len(values) :]:
             values.append(evaluated(new, values))
+        return node.index
 
     def evaluate(self, given: Mapping[str, float]) -> list[float]:
         """The values of all nodes at other values of the parameters; NaN where one is not defined."""
@@ -162,15 +173,15 @@ class Book:
         self.user = user
         try:
             yield
-        except Exception:
-            self.forget(user)
+        except BaseException:
+            self.forget({user})
             raise
         finally:
             self.user = ""
 
-    def forget(self, user: str) -> None:
-        """Discard the conditions of a joint that is removed."""
-        self.conditions = {condition: None for condition in self.conditions if condition.user != user}
+    def forget(self, users: Container[str]) -> None:
+        """Discard the conditions of joints that are removed."""
+        self.conditions = {condition: None for condition in self.conditions if condition.user not in users}
 
     def parameters_of(self, nodes: Sequence[int]) -> set[str]:
         """Names of the parameters that some nodes depend on."""
@@ -224,16 +235,16 @@ class Book:
                 told = ", ".join(f"{name} = {values[place]:g}" for name, place in places)
                 raise ModelError(f"{user}{Formula(self, node)!r} is {values[node]} at {told}; it must be finite")
 
-    def check_period(self, name: str, used: Sequence[int]) -> None:
-        """ModelError where a formula in use changes over the period of a parameter."""
-        number = self.names.index(name)
-        period, drawn = self.periods[number][0], self.drawn()
+    def check_period(self, name: str, used: Sequence[int], values: Sequence[float]) -> None:
+        """ModelError where a formula in use changes over the period of a parameter; values: of all nodes."""
+        period = self.periods[self.names.index(name)]
         if period == 0.0:
             return
+        drawn = self.drawn(values)
         later = self.evaluate({**drawn, name: drawn[name] + period})
         for node in used:
-            change = abs(later[node] - self.values[node])
-            if not change <= PERIODIC * max(1.0, abs(self.values[node]), abs(drawn[name]) + period):
+            change = abs(later[node] - values[node])
+            if not change <= PERIODIC * max(1.0, abs(values[node]), abs(drawn[name]) + period):
                 raise ModelError(
                     f"parameter {name!r} has the period {period:g}, but {Formula(self, node)!r} changes by {change:g} "
                     f"over it; use functions such as cd.sin and cd.cos of it, or omit period="
@@ -282,7 +293,7 @@ def _rebuilt(
     names: list[str | None],
     places: list[int],
     bounds: list[tuple[float, float]],
-    periods: list[tuple[float, float]],
+    periods: list[float],
     values: list[float],
     conditions: dict[Condition, None],
 ) -> Book:
@@ -304,6 +315,19 @@ def evaluated(node: Scalar, values: Sequence[float]) -> float:
         return _OPERATIONS[node.operation](*[values[argument.index] for argument in node.arguments])
     except (ArithmeticError, ValueError):
         return math.nan
+
+
+class Values(NamedTuple):
+    """Formulas at values of the parameters.
+
+    ``book``: a frozen one.  ``nodes``: values of all its nodes.  ``drawn``: of the parameters, by name.
+    ``near``: those of the mechanism itself; a parameter with a period is given within half a period of this.
+    """
+
+    book: Book
+    nodes: list[float]
+    drawn: Mapping[str, float]
+    near: Mapping[str, float]
 
 
 class Formula:
@@ -443,11 +467,11 @@ class Parameter(Formula):
     It is held at its value unless an assembly is asked to solve for it.  Setting ``value`` changes the drawing.
     """
 
-    __slots__ = ("_name", "_owner")
+    __slots__ = ("_model", "_name")
 
-    def __init__(self, owner: Any, name: str, book: Book, index: int) -> None:
+    def __init__(self, model: Any, name: str, book: Book, index: int) -> None:
         super().__init__(book, index)
-        self._owner = owner
+        self._model = model
         self._name = name
 
     if not TYPE_CHECKING:  # checkers know the attributes
@@ -472,7 +496,7 @@ class Parameter(Formula):
 
     @value.setter
     def value(self, value: Any) -> None:
-        self._owner._set_parameter(self, value)
+        self._model.set_parameter(self, value)
 
     @property
     def _number(self) -> int:
@@ -491,10 +515,10 @@ class Parameter(Formula):
     @property
     def period(self) -> float:
         """The period; 0 where there is none."""
-        return self.book.periods[self._number][0]
+        return self.book.periods[self._number]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Parameter, (self._owner, self.name, self.book, self.index)
+        return Parameter, (self._model, self.name, self.book, self.index)
 
     def __repr__(self) -> str:
         return f"<parameter {self.name!r}>"
@@ -518,6 +542,13 @@ def plain(values: Sequence[Any]) -> tuple[float, ...]:
     if are_floats(values):
         return tuple(values)
     return tuple([value.value if isinstance(value, Formula) else value for value in values])
+
+
+def plain_at(values: Sequence[Any], nodes: Sequence[float] | None) -> tuple[float, ...]:
+    """The values of numbers and formulas at values of the nodes of their book; at the drawn ones without them."""
+    if nodes is None or are_floats(values):
+        return plain(values)
+    return tuple([nodes[value.index] if isinstance(value, Formula) else value for value in values])
 
 
 def bindings(values: Sequence[Any], first: int = 0) -> tuple[tuple[int, int], ...]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cardan.system.attachments import Attachment
 
 _VECTOR = FeatureKind.VECTOR
+_pack_pose = struct.Struct("7d").pack
 T = TypeVar("T")
 
 GROUND = "ground"  # the name of the fixed body
@@ -93,11 +94,24 @@ class CountedAngle:
         vectors = [Feature(FeatureKind.VECTOR, body, value) for body, value in (x, y, v)]
         return (*vectors, Feature(FeatureKind.ANGLE, self, ()))
 
-    def record(self) -> AngleRecord:
-        """As plain values."""
+    def record(self, values: Sequence[float] | None = None) -> AngleRecord:
+        """As plain values; values: of the nodes of the book, the drawn ones where none are given."""
         ints = struct.pack("3q", self.a._serial, self.b._serial, 0)
         axes = (*self.x, *self.y, *self.v)
-        return AngleRecord(self.key, self._serial, ints, struct.pack("9d", *plain(axes)), bindings(axes))
+        made = AngleRecord(self.key, self._serial, ints, struct.pack("9d", *plain(axes)), bindings(axes))
+        return made if values is None or not made.bindings else made.drawn(values)
+
+
+class BodyRecord(NamedTuple):
+    """A body as analyses read it: plain values, which no edit changes.  ``packed``: its authored pose r, p."""
+
+    name: str
+    serial: int
+    packed: bytes
+    mass: float
+    center: Triple
+    inertia: Any
+    has_mass: bool
 
 
 class Checked(Generic[T]):
@@ -116,10 +130,9 @@ class Checked(Generic[T]):
     def __set__(self, body: Body, value: Any) -> None:
         if body.is_ground:
             raise ModelError(f"the {self._name} of the ground cannot be set; move the bodies instead")
-        body._check_given(self._name)
-        setattr(body, f"_{self._name}", self.checked(value, f"the {self._name} of body {body.name!r}"))
-        body._pack()
-        body._owner._edited(body)
+        given = body._with_given(self._name)
+        checked = self.checked(value, f"the {self._name} of body {body.name!r}")
+        body._model.edit_body(body, {f"_{self._name}": checked, "_given": given})
 
 
 class Body:
@@ -138,18 +151,18 @@ class Body:
         "_inertia",
         "_is_ground",
         "_mass",
+        "_model",
         "_name",
         "_orientation",
-        "_owner",
-        "_packed",
         "_part",
         "_position",
+        "_record",
         "_serial",
     )
 
     def __init__(
         self,
-        owner: Any,
+        model: Any,
         name: str,
         *,
         position: Any = (0.0, 0.0, 0.0),
@@ -161,26 +174,30 @@ class Body:
         serial: int = -1,
     ) -> None:
         self._serial = serial  # its number among all ever made by the mechanism; −1 for the ground
-        self._owner = owner
+        self._model = model  # of the mechanism
         self._name = name
         self._is_ground = is_ground
         self._position = check.vector(position, f"the position of body {name!r}")
         self._orientation = as_quaternion(orientation, f"the orientation of body {name!r}")
-        given = (("mass", mass), ("inertia", inertia), ("center", center))
-        self._given = tuple([word for word, value in given if value is not None])
-        self._mass = 0.0 if is_ground else check.mass(1.0 if mass is None else mass, f"the mass of body {name!r}")
-        self._inertia = None if inertia is None else check.inertia(inertia, f"the inertia of body {name!r}")
-        self._center: Triple = (0.0, 0.0, 0.0)
+        self._mass, self._center, self._inertia = 1.0, (0.0, 0.0, 0.0), None
+        self._given: tuple[str, ...] = ()
+        if not (mass is inertia is center is None):
+            given = (("mass", mass), ("inertia", inertia), ("center", center))
+            self._given = tuple([word for word, value in given if value is not None])
+        if mass is not None:
+            self._mass = 0.0 if is_ground else check.mass(mass, f"the mass of body {name!r}")
+        if inertia is not None:
+            self._inertia = check.inertia(inertia, f"the inertia of body {name!r}")
         if center is not None:
             self._center = check.vector(center, f"the center of body {name!r}")
         self._attachments: tuple[Attachment, ...] = ()
         self._part: tuple[str, str, float | None] | None = None  # name, key and density of the CAD part it is made of
         self._pack()
 
-    def _check_given(self, word: str) -> None:
-        """Note that a quantity was given; refused where shapes or a part with a density give the mass."""
+    def _with_given(self, word: str) -> tuple[str, ...]:
+        """The quantities given, with one more; refused where shapes or a part with a density give the mass."""
         if word not in MASS_WORDS:
-            return
+            return self._given
         if self._part is not None and self._part[2] is not None:
             raise ModelError(
                 f"the {word} of body {self.name!r} follows from density={self._part[2]:g} of part {self._part[0]!r}; "
@@ -191,11 +208,16 @@ class Body:
                 f"the {word} of body {self.name!r} follows from the shapes attached with a density; detach them, or "
                 "attach them without density="
             )
-        self._given = tuple(dict.fromkeys((*self._given, word)))
+        return tuple(dict.fromkeys((*self._given, word)))
 
     def _pack(self) -> None:
-        """r, p as packing needs them."""
-        self._packed = struct.pack("7d", *self._position, *self._orientation)
+        """Make the record; every edit ends with it."""
+        packed = _pack_pose(*self._position, *self._orientation)
+        has_mass = "mass" in self._given
+        if self._attachments and not has_mass:
+            has_mass = any([one.density is not None for one in self._attachments])
+        masses = (self._mass, self._center, self._inertia, has_mass)
+        self._record = BodyRecord(self._name, self._serial, packed, *masses)
 
     @property
     def name(self) -> str:
@@ -205,7 +227,7 @@ class Body:
     @property
     def owner(self) -> Any:
         """The mechanism it was made by."""
-        return self._owner
+        return self._model.owner
 
     @property
     def is_ground(self) -> bool:
@@ -215,7 +237,7 @@ class Body:
     @property
     def has_mass(self) -> bool:
         """Whether a mass was given; otherwise 1 kg is assumed."""
-        return "mass" in self._given or any(one.density is not None for one in self._attachments)
+        return self._record.has_mass
 
     position = Checked(check.vector, "Authored position r [m] in world.")
     orientation = Checked(as_quaternion, "Authored orientation p, unit quaternion (w, x, y, z); see m.body.")
@@ -226,13 +248,13 @@ class Body:
     @property
     def fixed(self) -> bool:
         """Whether the body is fixed where it is drawn; may be set.  The ground always is."""
-        return self._is_ground or bool(self._owner._is_fixed(self))
+        return self._is_ground or f"{self._name}.fixed" in self._model.joints
 
     @fixed.setter
     def fixed(self, value: bool) -> None:
         if self._is_ground:
             raise ModelError("the ground is always fixed; set fixed of another body")
-        self._owner._fix(self, check.flag(value, f"fixed of body {self.name!r}"))
+        self._model.fix(self, check.flag(value, f"fixed of body {self.name!r}"))
 
     def authored(self) -> tuple[Any, Any]:
         """The authored pose: position r [m], shape (3,), and A(p) body → world, shape (3, 3)."""
@@ -263,7 +285,7 @@ class Body:
             return values
         for value in values:
             if isinstance(value, Formula):
-                self._owner._check_formula(f"body {self.name!r}", value)
+                self._model.check_formula(f"body {self.name!r}", value)
         return values
 
     @property
@@ -317,7 +339,7 @@ class Body:
         """Remove an attached shape, with its mass.  Contacts on it must be removed first."""
         if attachment not in self._attachments:
             raise ModelError(f"detach of body {self.name!r} got {attachment!r}; it must be one of body.attachments")
-        users = self._owner._contacts_on(attachment)
+        users = self._model.contacts_on(attachment)
         if users:
             told = ", ".join(f"{one.kind.name} {one.name!r}" for one in users)
             raise ModelError(
@@ -328,15 +350,15 @@ class Body:
 
     def _hold(self, attachments: tuple[Attachment, ...], changed: Attachment) -> None:
         """Take new attachments; if the mass changes, the mechanism is packed again."""
-        if changed.density is not None:
-            from cardan.system.attachments import mass_of
+        if changed.density is None:
+            self._attachments = attachments
+            return
+        from cardan.system.attachments import mass_of
 
-            if any(one.density is not None for one in attachments):
-                self._mass, self._center, self._inertia = mass_of(attachments)
-            else:
-                self._mass, self._center, self._inertia = 1.0, (0.0, 0.0, 0.0), None
-            self._owner._touch()
-        self._attachments = attachments
+        has_density = any(one.density is not None for one in attachments)
+        mass, center, inertia = mass_of(attachments) if has_density else (1.0, (0.0, 0.0, 0.0), None)
+        masses = {"_mass": mass, "_center": center, "_inertia": inertia}
+        self._model.edit_body(self, {"_attachments": attachments, **masses})
 
     def __repr__(self) -> str:
         return f"<Body {self.name!r}>"
@@ -403,7 +425,7 @@ class Frame:
             unit_x = _orthogonal_part(body._own(check.direction(x, f"the reference x of {where}")), unit_z, where)
         if unit_x is None:
             raise ModelError(f"the reference x of {where} is {x!r}, parallel to its axis z {z!r}; it must not be")
-        unit_y = _cross(unit_z, unit_x)
+        unit_y = cross(unit_z, unit_x)
         if not _has_formulas((*unit_x, *unit_z)):
             return cls(body, origin, unit_x, unit_y, unit_z, x is not None)
         return cls(body, origin, unit_x, unit_y, unit_z, x is not None, tuple(z), None if x is None else tuple(x))
@@ -439,19 +461,6 @@ def _has_formulas(values: Sequence[Any]) -> bool:
 def _told(values: Triple) -> tuple[Any, ...]:
     """Numbers, and formulas in words, so that descriptions compare equal."""
     return tuple([c.description() if isinstance(c, Formula) else c for c in values])
-
-
-def principal_frame(body: Any) -> tuple[float, ...]:
-    """Reference frame of a body for dynamics: centre of mass [m], then the quaternion body ← principal axes of inertia.
-
-    The axes are those of the body where no inertia is given, or where it is diagonal already.
-    """
-    inertia = body.inertia
-    if inertia is None or not (inertia[0][1] or inertia[0][2] or inertia[1][2]):
-        return (*body.center, 1.0, 0.0, 0.0, 0.0)
-    _, axes = np.linalg.eigh(inertia)
-    x, y = (tuple(axis.tolist()) for axis in axes.T[:2])
-    return (*body.center, *quaternion_from_columns(x, y, _cross(x, y)))
 
 
 def default_x(z: Triple) -> Triple:
@@ -496,7 +505,8 @@ def _orthogonal_part(a: Triple, z: Triple, where: str = "a frame") -> Triple | N
     return x / n, y / n, w / n
 
 
-def _cross(a: Triple, b: Triple) -> Triple:
+def cross(a: Triple, b: Triple) -> Triple:
+    """a × b, of numbers or formulas."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 

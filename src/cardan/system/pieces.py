@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.variables import Variables
 
 if TYPE_CHECKING:

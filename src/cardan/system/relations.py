@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from cardan.constraints.promotion import promoted
 from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.constraints.signal import GivenRate, Signal
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.check import Triple
 from cardan.system.formulas import Book, Formula, are_floats, bindings, number, plain
-from cardan.system.parts import Body, CountedAngle, Feature, Frame, Point
+from cardan.system.parts import Body, CountedAngle, Direction, Feature, Frame, Point
 
 if TYPE_CHECKING:
     from cardan.constraints.own_motion import JointMotion
@@ -162,7 +162,13 @@ class Relation:
     @property
     def record(self) -> Record:
         """At the drawn values of the parameters."""
-        return self.template if self.book is None else self.template.drawn(self.book.values)
+        return self.record_at(None)
+
+    def record_at(self, values: Sequence[float] | None) -> Record:
+        """At values of the nodes of the book; at the drawn ones where none are given."""
+        if self.book is None:
+            return self.template
+        return self.template.drawn(self.book.values if values is None else values)
 
     @property
     def is_sampled(self) -> bool:
@@ -227,10 +233,12 @@ class Place(NamedTuple):
     bindings: tuple[tuple[int, int], ...] = ()
 
     @staticmethod
-    def of(end: Frame | Point) -> Place:
-        """A point has the axes of its body.  Formulas have their drawn values."""
-        if isinstance(end, Point):
-            floats: tuple[Any, ...] = (*end.position, *_UNIT_AXES)
+    def of(end: Frame | Point | Direction) -> Place:
+        """A point has the axes of its body, a vector is at its origin.  Formulas have their drawn values."""
+        if isinstance(end, Direction):
+            floats: tuple[Any, ...] = (0.0, 0.0, 0.0, *_UNIT_AXES)
+        elif isinstance(end, Point):
+            floats = (*end.position, *_UNIT_AXES)
         else:
             floats = (*end.origin, *end.x, *end.y, *end.z)
         if are_floats(floats):

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from cardan.errors import ModelError, ReadOnlyError
 from cardan.math import euler
-from cardan.system import check, layout
+from cardan.system import check
+from cardan.system import tables as layout
 from cardan.system.html import Table, as_html, table_of
 from cardan.system.orientation import orientation
 
@@ -220,8 +221,10 @@ class State(Mapping[str, Pose]):
     @property
     def variables(self) -> Mapping[str, float]:
         """Values of the design parameters by name; read-only."""
-        if self._drawn is not None:
-            self._variables, self._drawn = dict(self._drawn), None
+        drawn = self._drawn
+        if drawn is not None:  # threads may both copy it
+            self._variables = dict(drawn)
+            self._drawn = None
         return MappingProxyType(self._variables)
 
     if not TYPE_CHECKING:

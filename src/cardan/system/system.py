@@ -19,10 +19,11 @@ from cardan.constraints.signal import Signal
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
 from cardan.math import euler
-from cardan.system import layout, variables
+from cardan.system import tables as layout
+from cardan.system import variables
 from cardan.system.display import DEFAULT, Display
-from cardan.system.formulas import Book
-from cardan.system.parts import AngleRecord, Body, CountedAngle
+from cardan.system.formulas import Book, Values
+from cardan.system.parts import AngleRecord, BodyRecord, CountedAngle
 from cardan.system.pieces import Piece, split
 from cardan.system.relations import Bundle, Edge, Record
 from cardan.system.state import FloatArray, Index, State, Touch
@@ -63,7 +64,8 @@ class Source(NamedTuple):
     ``names``, ``serials``, ``authored``: of the bodies.  ``constraints``: for each record the name of its constraint.
     ``edges``: joints that declare a motion, by name.  ``references``, shape (bodies, 7): see :class:`System`.
     ``offsets`` [m], shape (bodies + 1, 3), the last for the ground: points of the records are measured from there.
-    ``book``: the formulas of the design parameters, and ``drawn`` their values; None and empty where there are none.
+    ``book``: the formulas of the design parameters, ``drawn`` their values, and ``near`` those of the mechanism itself;
+    None and empty where there are none.
     ``variables``: those of the parameters that have a place in q.
     """
 
@@ -81,6 +83,7 @@ class Source(NamedTuple):
     origin: FloatArray | None = None  # [m] of the solvers, where it is not the centroid of the ground's points
     book: Book | None = None
     drawn: Mapping[str, float] = _NO_VALUES
+    near: Mapping[str, float] = _NO_VALUES
     variables: Variables = Variables()
     display: Display = DEFAULT
 
@@ -98,11 +101,12 @@ class Source(NamedTuple):
             None if self.references is None else self.references[bodies],
             book=self.book,
             drawn=self.drawn,
+            near=self.near,
             variables=variables,
             display=self.display,
         )
 
-    def redrawn(self, values: Sequence[float], drawn: Mapping[str, float]) -> Source:
+    def redrawn(self, values: Sequence[float], drawn: Mapping[str, float], near: Mapping[str, float]) -> Source:
         """The same at other values of the parameters; values: of all nodes of the book."""
         return self._replace(
             records=tuple([record.drawn(values) if record.bindings else record for record in self.records]),
@@ -110,6 +114,7 @@ class Source(NamedTuple):
             angles=tuple([angle.drawn(values) if angle.bindings else angle for angle in self.angles]),
             edges={name: edge.drawn(values) for name, edge in self.edges.items()},
             drawn=drawn,
+            near=near,
         )
 
 
@@ -122,6 +127,7 @@ class System:
     ``length`` L [m]: extent of the assembled mechanism from its geometry; lengths are judged relative to it.  Where
     each body has all its joint points in one place: the largest length among the parameters (a radius, a pitch), or
     the spread of the authored poses if that is larger.  Zero where there is no length in the model at all.
+    ``judged_length``: the unit of length of verdicts [m], the same in every pose: L, or 1 m where there is no length.
 
     Solvers work with the pose of each body's reference frame.  By default its origin is the centroid of the body's
     joint points and its axes are those of the body, so that it does not matter where a part's origin was drawn.
@@ -134,12 +140,13 @@ class System:
     ``level``, shape (bodies,): steps from the ground, negative where a body is not connected to it.
     ``leader``, shape (bodies,): the first body of the piece it belongs to, −1 where it has no constraint.
     ``counted_angles``: keys of the angles whose whole turns are counted.
+    ``has_contacts``: whether a constraint has contact coordinates.
     ``primitives``: of every relation, in the order of the tables.
     ``signals``: position of a driver's value in ``floats``, and the signal that gives it.
     ``timed``: for each parameter that is a function of time the position of its value, rate and acceleration in
     ``floats``, the number of its relation, and the signal that gives them.
-    ``values``: of the design parameters, by name.  ``variables``: those that have a place in q, ``variable_names`` in
-    its order; ``variable_scales``, ``variable_leader``: see :mod:`.variables`.
+    ``values``: of the design parameters, by name; ``near``: those of the mechanism itself.  ``variables``: those that
+    have a place in q, ``variable_names`` in its order; ``variable_scales``, ``variable_leader``: see :mod:`.variables`.
     """
 
     __slots__ = (
@@ -154,13 +161,16 @@ class System:
         "counted_angles",
         "floats",
         "grounded",
+        "has_contacts",
         "in_one_piece",
         "index",
         "ints",
+        "judged_length",
         "leader",
         "length",
         "level",
         "names",
+        "near",
         "origin",
         "powers",
         "primitives",
@@ -178,15 +188,16 @@ class System:
     _packed: Source
     _nodes: Sequence[float] | None
     values: Mapping[str, float]
+    near: Mapping[str, float]
 
     def __init__(
         self,
-        bodies: Sequence[Body],
+        bodies: Sequence[BodyRecord],
         bundles: Sequence[Bundle | Any],
         angles: Sequence[CountedAngle] = (),
         references: Any = None,
         rate_rows: Sequence[Bundle | Any] = (),
-        formulas: tuple[Book, Mapping[str, float]] | None = None,
+        formulas: Values | None = None,
         display: Display = DEFAULT,
     ) -> None:
         """Pack bodies and the relations between them.
@@ -195,16 +206,17 @@ class System:
         references: frames for the solvers, shape (bodies, 7), each an origin [m] and a unit quaternion
         body ← reference, in body axes; None for the centroids of joint points and the axes of the bodies.
         rate_rows: constraints of velocities alone, which only :attr:`rated` has in its tables.
-        formulas: the book of the design parameters, and their values.
+        formulas: of the design parameters, at their values; without them formulas have their drawn values.
         """
-        authored: FloatArray = _joined([body._packed for body in bodies], np.float64)
+        nodes = None if formulas is None else formulas.nodes
+        authored: FloatArray = _joined([body.packed for body in bodies], np.float64)
         source = Source(
-            tuple([body._name for body in bodies]),
-            tuple([body._serial for body in bodies]),
+            tuple([body.name for body in bodies]),
+            tuple([body.serial for body in bodies]),
             authored.reshape(len(bodies), layout.POSE),
             tuple([bundle.name for bundle in bundles for _ in bundle.relations]),
-            tuple([r.template if r.book is None else r.record for bundle in bundles for r in bundle.relations]),
-            tuple([angle.record() for angle in angles]) if angles else (),
+            tuple([r.template if r.book is None else r.record_at(nodes) for b in bundles for r in b.relations]),
+            tuple([angle.record(nodes) for angle in angles]) if angles else (),
             {bundle.name: bundle.edge for bundle in bundles if bundle.edge is not None},
             None if references is None else np.array(references, dtype=np.float64),
             display=display,
@@ -212,12 +224,11 @@ class System:
         if rate_rows:
             source = source._replace(
                 rate_constraints=tuple([bundle.name for bundle in rate_rows for _ in bundle.relations]),
-                rate_records=tuple([relation.record for bundle in rate_rows for relation in bundle.relations]),
+                rate_records=tuple([r.record_at(nodes) for bundle in rate_rows for r in bundle.relations]),
             )
         if formulas is not None:
-            book, drawn = formulas
-            edges = {name: edge.drawn(book.values) for name, edge in source.edges.items()}
-            source = source._replace(edges=edges, book=book, drawn=drawn)
+            edges = {name: edge.drawn(formulas.nodes) for name, edge in source.edges.items()}
+            source = source._replace(edges=edges, book=formulas.book, drawn=formulas.drawn, near=formulas.near)
         self._pack(source)
 
     @classmethod
@@ -241,16 +252,14 @@ class System:
             source = source._replace(records=tuple(records), offsets=offsets)
         return System.from_source(source)
 
-    def redrawn(self, values: Sequence[float], drawn: Mapping[str, float]) -> System:
-        """The same system at other values of the parameters.  Only what depends on numbers is computed again.
-
-        values: of all nodes of the book; drawn: of the parameters, by name.
-        """
+    def redrawn(self, formulas: Values) -> System:
+        """The same system at other values of the parameters.  Only what depends on numbers is computed again."""
         made = System.__new__(System)
         for slot in _UNCHANGED:
             setattr(made, slot, getattr(self, slot))
+        values = formulas.nodes
         made._packed, made._nodes = self._packed, values
-        made.values = drawn
+        made.values, made.near = formulas.drawn, formulas.near
         made.variable_names, made.variable_scales, made.variable_leader = self.variable_names, None, ()
         made._cache, made._shared = {}, self._shared
         drawing: tuple[FloatArray, list[tuple[int, int]]] = made.cached("drawing", self._drawing)
@@ -276,8 +285,10 @@ class System:
     @property
     def _source(self) -> Source:
         """What it is packed from, at its own values of the parameters."""
-        if self._nodes is not None:
-            self._packed, self._nodes = self._packed.redrawn(self._nodes, self.values), None
+        nodes = self._nodes
+        if nodes is not None:  # threads may both make it
+            self._packed = self._packed.redrawn(nodes, self.values, self.near)
+            self._nodes = None
         return self._packed
 
     def _pack(self, source: Source) -> None:
@@ -285,7 +296,7 @@ class System:
         self._cache: dict[Any, Any] = {}
         # derived tables of the systems of all values of the parameters
         self._shared: dict[Any, Any] = self._cache if source.book is None else {}
-        self.values = source.drawn
+        self.values, self.near = source.drawn, source.near
         self.variables = source.variables
         self.variable_names = source.variables.names
         angles = source.angles
@@ -304,6 +315,7 @@ class System:
                 {angle.serial: angle.key for angle in angles},
                 zip(source.constraints, source.records, strict=True),
             )
+        self.has_contacts = bool(self._touching)
         self.counted_angles = tuple([angle.key for angle in angles])
         header = _HEADER.pack(len(self.names), len(primitives), 0, 0, len(angles))
         self.ints: IntArray = _joined([header, *ints, *[angle.ints for angle in angles]], np.int64)
@@ -358,6 +370,7 @@ class System:
             self._set_origin(source.origin)
         if not self.length:
             self._measure_points(rounded)
+        self.judged_length = self.length or 1.0
         for k in self._touching:
             self.floats[self.ints[self.starts[k] + layout.PAR]] = self._packed.records[k].pair.address
 
@@ -367,11 +380,6 @@ class System:
         for k in self._touching:
             found[self.ints[self.starts[k] + layout.PAR]] = self._packed.records[k].pair.followed().address
         return found
-
-    @property
-    def has_contacts(self) -> bool:
-        """Whether a constraint has contact coordinates."""
-        return bool(self._touching)
 
     @property
     def contacts(self) -> tuple[str, ...]:
@@ -399,7 +407,7 @@ class System:
         given = (self.ints, self.floats, _RODS, numbers, absolute)
         offsets = self._packed.offsets
         drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
-        found = (drawn.reshape(-1), tables, scratch, measures, points)
+        found = (drawn.reshape(-1), tables, scratch, (measures, points))
         length = _tables.measure(*given, _NONE, *found)
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
@@ -531,11 +539,6 @@ class System:
                 "so that squares of lengths can be computed: choose another unit, or correct the points"
             )
 
-    @property
-    def judged_length(self) -> float:
-        """The unit of length of verdicts [m], the same in every pose: L, or 1 m where the model has no length."""
-        return self.length or 1.0
-
     def extent_at(self, q: FloatArray) -> float:
         """The unit of length of solvers [m]: L; else the spread of the bodies in solver coordinates q; else 1 m."""
         return self.length or self._spread(q, LEAST_OF_START) or 1.0
@@ -595,8 +598,7 @@ class System:
 
     def curvature_codes(self) -> IntArray:
         """Per constraint, the code or address of ẋᵀ f_xx ẋ."""
-        codes = [kernels.curvature_address(primitive) for primitive in self.primitives]
-        return np.array(codes, dtype=np.int64)
+        return np.array(kernels.curvature_addresses(self.primitives), dtype=np.int64)
 
     def floats_at(self, time: float) -> FloatArray:
         """The floats with the values of all functions of time at a time [s]; the system's own array without any."""
@@ -757,7 +759,7 @@ class System:
     def rounded_to_bounds(self, values: FloatArray) -> FloatArray:
         """Values of the variables, shape (…, variables), in which those beyond a bound by rounding are at the bound.
 
-        Those with a period are within half a period of the value that was set last.
+        Those with a period are within half a period of the value that the mechanism has.
         """
         lower, upper, scales = self.cached("bounds", self._bounds)
         at_bound = np.clip(values, lower, upper)
@@ -766,9 +768,9 @@ class System:
         book = self._packed.book
         assert book is not None
         for k, name in enumerate(self.variables.free):
-            period, near = book.periods[book.names.index(name)]
+            period = book.periods[book.names.index(name)]
             if period > 0.0:
-                found[..., k] -= period * np.round((found[..., k] - near) / period)
+                found[..., k] -= period * np.round((found[..., k] - self.near[name]) / period)
         return found
 
     def nodes(self) -> list[int]:
@@ -889,8 +891,8 @@ def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
 _NONE: IntArray = np.empty(0, dtype=np.int64)
 # What does not depend on numbers: attributes of a system, and keys of its cache.
 _UNCHANGED = (
-    *("_plain", "_touching", "authored", "counted_angles", "index", "ints", "names", "powers", "primitives"),
-    *("signals", "timed", "variables"),
+    *("_plain", "_touching", "authored", "counted_angles", "has_contacts", "index", "ints", "names", "powers"),
+    *("primitives", "signals", "timed", "variables"),
 )
 _SHARED = frozenset(  # keys, or first items of keys, of derived tables that do not depend on values of parameters
     (

@@ -18,7 +18,7 @@ from cardan.constraints.expression import Graph, Scalar
 from cardan.constraints.promotion import bound, promoted
 from cardan.constraints.registry import FeatureKind
 from cardan.errors import ModelError
-from cardan.system import layout
+from cardan.system import tables as layout
 from cardan.system.formulas import Book, evaluated
 from cardan.system.relations import Record
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,17 +110,8 @@ def _span(looks: Looks, joint: Joint) -> tuple[float, float, float]:
     return now, low, high
 
 
-def _prismatic(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
-    """A square bar on the ground and a block on the slider; between moving bodies, one square tube in another."""
-    _slide(looks, joint, a, b, lambda w, length: box(w, w, length))
-
-
-def _cylindrical(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
-    """As a prismatic joint, with round bars."""
-    _slide(looks, joint, a, b, lambda w, length: cylinder(0.55 * w, length))
-
-
 def _slide(looks: Looks, joint: Joint, a: Place, b: Place, bar: Callable[[float, float], Any]) -> None:
+    """A bar on the ground and a block on the slider; between moving bodies, one tube in another."""
     r = looks.r
     now, low, high = _span(looks, joint)
     if "ground" in (a.body, b.body) or abs(now) < 8.0 * r:
@@ -242,8 +234,8 @@ DRAW: dict[Form, Callable[[Any, Joint, Place, Place], None]] = {
     Form.HINGE: _revolute,
     Form.BALL: _spherical,
     Form.CROSS: _universal,
-    Form.SLIDE: _prismatic,
-    Form.SLEEVE: _cylindrical,
+    Form.SLIDE: partial(_slide, bar=lambda w, length: box(w, w, length)),
+    Form.SLEEVE: partial(_slide, bar=lambda w, length: cylinder(0.55 * w, length)),
     Form.PLANE: _planar,
     Form.RAIL: _rail,
     Form.TABLE: _table,

@@ -13,10 +13,10 @@ from cardan.constraints.registry import FeatureKind
 from cardan.joints import Joint
 from cardan.shapes.shape import FloatArray
 from cardan.system.formulas import Formula
-from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
 from cardan.system.parts import Frame, Point
 from cardan.system.relations import Motion
 from cardan.system.state import State
+from cardan.system.tables import ABOUT_Z, ANYHOW, CROSSED, STILL
 
 if TYPE_CHECKING:
     from cardan.mechanism import Mechanism

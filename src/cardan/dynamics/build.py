@@ -1,0 +1,124 @@
+"""The equations of motion of a mechanism, from one of its drawings: masses, gravity, limits and loads, packed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cardan import joints
+from cardan.dynamics import mass
+from cardan.dynamics.equations import Equations, Stop
+from cardan.dynamics.forces import Forces
+from cardan.dynamics.reactions import Connection, connection
+from cardan.joints import Joint, Role
+from cardan.system import check
+from cardan.system.check import Triple
+from cardan.system.drawing import Drawing
+from cardan.system.parts import BodyRecord
+from cardan.system.relations import Bundle
+from cardan.system.system import System
+
+
+def equations_of(drawing: Drawing) -> tuple[Equations, list[str]]:
+    """The equations of motion, and what they assume; kept with the system, if there are no loads."""
+    if drawing.contents.loads:
+        return new_equations(drawing)
+    equations, notes = drawing.system.cached(("equations of motion", drawing.gravity), lambda: new_equations(drawing))
+    return equations, list(notes)
+
+
+def new_equations(drawing: Drawing, follow: bool = True) -> tuple[Equations, list[str]]:
+    """The equations of motion, and what they assume.  follow: False for one pose: contacts are not followed."""
+    c = drawing.contents
+    found = mass.masses(c.records, drawing.joint_points(), drawing.system.judged_length)
+    moving = [(k, body) for k, body in enumerate(c.records) if f"{body.name}.fixed" not in c.joints]
+    are_real = check.are_moments(found.diagonal[:, 3:])
+    told = {
+        "no inertia was given for {}: solid balls are assumed; give inertia= to m.body": [
+            body.name for _, body in moving if body.name in found.assumed
+        ],
+        "no mass was given for {}: 1 kg is assumed; give mass= to m.body": [
+            body.name for _, body in moving if not body.has_mass
+        ],
+        "the largest principal moment of {} exceeds the sum of the others, as in no real body: check inertia=": [
+            body.name for k, body in moving if not are_real[k]
+        ],
+    }
+    notes = [
+        note.format(", ".join(names[:8]) + (" …" if len(names) > 8 else "")) for note, names in told.items() if names
+    ]
+    return _packed(drawing, found, drawing.gravity, list(c.loads.values()), follow), notes
+
+
+def metric_equations(drawing: Drawing) -> Equations:
+    """The equations with a ball of the size of each body, of 1 kg at the centroid of its joint points, for it."""
+    system = drawing.system
+    pairs = zip(drawing.contents.records, system.centroids.tolist(), strict=True)
+    parts = [body._replace(mass=1.0, center=(x, y, z), inertia=None) for body, (x, y, z) in pairs]
+    found = mass.masses(parts, drawing.joint_points(), system.judged_length)
+    return _packed(drawing, found, (0.0, 0.0, 0.0), [])
+
+
+def _packed(drawing: Drawing, found: mass.Masses, gravity: Triple, loads: list[Any], follow: bool = True) -> Equations:
+    """The equations of motion with these masses, gravity and loads."""
+    c = drawing.contents
+    limits = [joint for joint in c.joints.values() if joint.kind.role is Role.LIMIT]
+    stops = []
+    for joint in limits:
+        lower, upper = joint.relations[0].parameters
+        stops.append(Stop(joint.name, lower, upper, joint.ends[0].is_turn))
+    bundles = [joints.held(joint) if joint in limits else joint for joint in c.joints.values()]
+    bundles += c.rate_rows.values()
+    bundles = [_followed(bundle) for bundle in bundles] if follow else bundles
+    angles = drawing.counted_angles(with_loads=bool(loads))
+    system = System(c.records, bundles, angles, found.frames, formulas=drawing.values)
+    forces = Forces(system, c.records, loads, angles, drawing.values) if loads else None
+    return Equations(system, found.diagonal, gravity, stops, forces)
+
+
+def connections(drawing: Drawing) -> dict[str, Connection]:
+    """Where each constraint is attached; kept with the system."""
+
+    def make() -> dict[str, Connection]:
+        constraints = {**drawing.contents.joints, **drawing.contents.rate_rows}
+        return {name: connection(constraints[name], by_end) for name, by_end in drawing.places().items()}
+
+    found: dict[str, Connection] = drawing.system.cached("connections", make)
+    return found
+
+
+class Inverse(NamedTuple):
+    """What inverse dynamics needs of a mechanism in addition to its packed system, as plain values.
+
+    Masses, ``gravity`` [m/s²], and where each constraint is attached, at the time when a motion was computed.
+    ``points`` [m]: where each body is joined, in its axes, by its name.  ``loaded``: the drawing, if it has loads.
+    """
+
+    parts: tuple[BodyRecord, ...]
+    points: Mapping[str, Sequence[Any]]
+    gravity: Triple
+    connections: Mapping[str, Connection]
+    loaded: Drawing | None = None
+
+    @staticmethod
+    def of(drawing: Drawing) -> Inverse:
+        """That of a drawing."""
+        loaded = drawing if drawing.contents.loads else None
+        given = (drawing.joint_points(), drawing.gravity, connections(drawing))
+        return Inverse(tuple(drawing.contents.records), *given, loaded)
+
+    def equations(self, system: System) -> Equations:
+        """The equations of motion of a packed system of the mechanism; ModelError where a mass does not allow it."""
+        if self.loaded is not None:
+            return equations_of(self.loaded)[0]
+        found = mass.masses(self.parts, self.points, system.judged_length)
+        return Equations(system.rated.with_references(found.frames), found.diagonal, np.array(self.gravity))
+
+
+def _followed(bundle: Joint | Bundle) -> Joint | Bundle:
+    """The same for motions, in which contacts stay near where they were."""
+    if not any([relation.template.pair is not None for relation in bundle.relations]):
+        return bundle
+    return Bundle(bundle.name, [relation.followed() for relation in bundle.relations])

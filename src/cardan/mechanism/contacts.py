@@ -1,0 +1,153 @@
+"""Contacts, wheels, points on curves and surfaces, and paths, checked against a model and added to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cardan import joints
+from cardan.errors import ModelError
+from cardan.joints import Joint, JointKind
+from cardan.joints.ownership import check_end, check_place
+from cardan.lazy import LazyModule
+from cardan.system import check
+from cardan.system.formulas import Formula
+from cardan.system.parts import Frame
+
+if TYPE_CHECKING:
+    from cardan.mechanism.model import Model
+    from cardan.system.attachments import Attachment
+
+_contacts = LazyModule("cardan.joints.contacts")
+_geometry = LazyModule("cardan.geometry")
+
+
+def contact(
+    model: Model,
+    name: str,
+    face_a: Attachment,
+    face_b: Attachment,
+    mode: Any,
+    side: Any = "outside",
+    start: tuple[Any, Any] | None = None,
+    unilateral: bool = False,
+    jacobian: Any = "exact",
+    query: Any = None,
+) -> Joint:
+    """See :meth:`cardan.Mechanism.contact`."""
+    name = model.new_name(name, "a contact")
+    what = f"contact {name!r}"
+    check.choice(mode, f"{what}: mode", ("slide", "roll", "roll_without_spin"))
+    check.choice(side, f"{what}: side", ("outside", "inside", "crossing"))
+    check.choice(jacobian, f"{what}: jacobian", ("exact", "differences"))
+    if check.flag(unilateral, f"{what}: unilateral"):
+        raise ModelError(
+            f"{what}: unilateral is True, but contacts do not open yet; leave it out, and read the notes of the "
+            "result, which name contacts that pull"
+        )
+    if jacobian == "differences":
+        near = _contacts.closest_pair(what, (face_a, face_b), side, mode, start, query)
+        ends = (face_a.frame, face_b.frame)
+        given = (("mode", mode), ("jacobian", jacobian))
+        return _add(model, joints.contact, name, near, ends, mode, given)
+    if query is not None:
+        raise ModelError(f"{what} was given a query, which needs jacobian='differences'")
+    pair = _contacts.pair_of(what, (face_a, face_b), side, mode, start)
+    options: tuple[tuple[str, Any], ...] = (("mode", mode), ("side", side))
+    if start is not None:
+        options += (("start", pair.in_order(pair.start)),)
+    return _add(model, joints.contact, name, pair, (face_a.frame, face_b.frame), mode, options)
+
+
+def wheel(model: Model, name: str, frame: Frame, radius: float, face: Attachment | None) -> Joint:
+    """See :meth:`cardan.Mechanism.wheel`."""
+    check_end(model, f"wheel {name!r}", "frame", frame)
+    name = model.new_name(name, "a wheel")
+    radius = check.positive(radius, f"the radius of wheel {name!r}")
+    road = model.ground.attach(_geometry.plane()) if face is None else face
+    disc = frame.body.attach(_geometry.circle(radius), frame)
+    try:
+        return contact(model, name, road, disc, "roll")
+    except BaseException:
+        frame.body.detach(disc)
+        if face is None:
+            model.ground.detach(road)
+        raise
+
+
+def point_on(model: Model, kind: JointKind[Any], name: str, point: Any, face: Attachment) -> Joint:
+    """See :meth:`cardan.Mechanism.point_on_surface` and :meth:`cardan.Mechanism.point_on_curve`."""
+    is_surface = kind is joints.point_on_surface
+    name = model.new_name(name, "a point on a surface" if is_surface else "a point on a curve")
+    freedoms = 2 if is_surface else 1
+    what = f"{kind.name} {name!r}"
+    check_end(model, what, "point", point)
+    shape = _contacts.face_geometry(what, face, example="sphere(0.1)" if freedoms == 2 else "circle(0.1)")
+    if shape.freedoms != freedoms:
+        wanted = "surface" if freedoms == 2 else "curve"
+        raise ModelError(f"{what} was given {shape!r:.120}; it must be a {wanted} that is attached to a body")
+    _contacts.check_regular(what, shape)
+    position = point.feature().value
+    if any(isinstance(value, Formula) for value in position):
+        raise ModelError(f"{what} was given a point with parameters; a point on a shape is fixed: give it numbers")
+    of_pair = {"across": freedoms == 1, "exchanged": True, "trims": (_contacts.trim_of(face), None)}
+    pair = _contacts.Pair(shape, _contacts.point_shape(), **of_pair)
+    ends = (_contacts.frame_of(point.body, position), face.frame)
+    return _add(model, kind, name, pair, ends, "slide", ())
+
+
+def path(model: Model, name: str, frame: Frame, face: Attachment, follow: Any, up: Any) -> Joint:
+    """See :meth:`cardan.Mechanism.path`."""
+    name = model.new_name(name, "a path")
+    what = f"path {name!r}"
+    check_end(model, what, "frame", frame)
+    check.choice(follow, f"{what}: follow", ("frenet", "least_turning"))
+    shape = _contacts.face_geometry(what, face, example="circle(0.1)")
+    if shape.freedoms != 1:
+        raise ModelError(f"{what} was given {shape!r:.120}; it must be a curve that is attached to a body")
+    if not np.isfinite(shape.bounds[0]).all():
+        raise ModelError(f"{what} was given a line without end; use m.prismatic")
+    if any(isinstance(value, Formula) for value in (*frame.origin, *frame.x, *frame.z)):
+        raise ModelError(f"{what} was given a frame with parameters; a frame on a curve is fixed: give it numbers")
+    direction = check.vector(up, f"{what}: up")
+    pair = _contacts.path_pair(what, shape, follow, tuple(direction))
+    options = (("follow", follow), ("up", tuple(direction)))
+    return _add(model, joints.path, name, pair, (frame, face.frame), "slide", options)
+
+
+def on_face(model: Model, face: Attachment) -> list[Joint]:
+    """The contacts, points on curves or surfaces, and paths that use a face."""
+    touching = [
+        joint for joint in model.joints.values() if any(one.template.pair is not None for one in joint.relations)
+    ]
+    return [joint for joint in touching if _contacts.uses(joint, face)]
+
+
+def _add(
+    model: Model,
+    kind: JointKind[Any],
+    name: str,
+    pair: Any,
+    ends: tuple[Frame, Frame],
+    mode: Any,
+    options: tuple[tuple[str, Any], ...],
+) -> Joint:
+    what = f"{kind.name} {name!r}"
+    for end in ends:
+        check_place(model, what, end)
+    if ends[0].body is ends[1].body:
+        raise ModelError(f"{what} connects body {ends[0].body.name!r} to itself; it needs two different bodies")
+    frames = ends[::-1] if pair.exchanged else ends
+    coordinates = _contacts.coordinates_of(name, pair, frames)
+    touching, rolling = _contacts.relations(pair, frames, coordinates, mode)
+    parameters = (*options, ("shapes", pair.description()))
+    made = Joint(name, kind, ends, parameters, (touching,))
+    if rolling is not None:
+        rate = model.new_name(f"{name}.roll", "the rolling of a contact")
+        row = Joint(rate, joints.rolling, ends, parameters, (rolling,))
+        rate_rows, every = {**model.rate_rows, rate: row}, {**model.joints, name: made}
+        model.assign(rate_rows=rate_rows, joints=every)
+        return made
+    model.keep(model.joints, made)
+    return made

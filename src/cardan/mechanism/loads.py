@@ -1,0 +1,58 @@
+"""Loads, checked against a model and added to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cardan.dynamics import loads
+from cardan.dynamics.loads import Load, LoadKind
+from cardan.errors import ModelError
+from cardan.joints import Coordinate
+from cardan.joints.making import label
+from cardan.joints.ownership import check_body, check_end, check_place, chosen_coordinate
+from cardan.system import check
+from cardan.system.parts import Body, Frame, Point
+
+if TYPE_CHECKING:
+    from cardan.mechanism.model import Model
+
+
+def add(model: Model, kind: LoadKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Load:
+    """Add a load of a kind."""
+    name = model.new_name(name, check.with_article(kind.name))
+    what = label(kind, name)
+    try:
+        bound = kind.signature.bind(*args, **options)
+    except TypeError as error:
+        raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
+    bound.apply_defaults()
+    named = dict(bound.arguments)
+    given = [named.pop(word) for word in list(named)[: len(kind.takes)]]
+    ends = [_end(model, what, given[0], kind.takes[0], named.get("of"))]
+    if isinstance(ends[0], Coordinate) and len(given) > 1 and given[1] is not None:
+        raise ModelError(f"{what} was given {given[1]!r} after {ends[0]!r}; a second point belongs to a point")
+    if not isinstance(ends[0], Coordinate):
+        ends += [_end(model, what, end, takes, None) for end, takes in zip(given[1:], kind.takes[1:], strict=True)]
+    try:
+        made = loads.make(kind, name, tuple(ends), named)
+    except ModelError as error:
+        raise ModelError(f"{what}: {error}") from None
+    model.keep(model.loads, made)
+    return made
+
+
+def _end(model: Model, what: str, given: Any, takes: str, of: str | None) -> Any:
+    """What a load acts on, checked: a coordinate, a point, a frame or a body."""
+    if "coordinate" in takes and not (takes != "coordinate" and isinstance(given, Frame | Point)):
+        chosen = chosen_coordinate(model, what, given, of)
+        check_place(model, what, chosen)
+        return chosen
+    if of is not None:
+        raise ModelError(f"{what} was given of={of!r} with {given!r}; of= chooses a coordinate of a joint: omit it")
+    if takes != "body":
+        check_end(model, what, "frame" if takes == "frame" else "point", given)
+    elif not isinstance(given, Body):
+        raise ModelError(f"{what} was given {given!r}; it must be a body, such as m[name]")
+    else:
+        check_body(model, what, given)
+    return given

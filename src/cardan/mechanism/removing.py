@@ -1,0 +1,71 @@
+"""Removing items of a model, with what is attached to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cardan.dynamics.loads import Load
+from cardan.errors import ModelError
+from cardan.joints import Joint
+from cardan.joints.making import label
+from cardan.joints.ownership import formulas_of
+from cardan.system import check
+from cardan.system.drawing import nodes_of
+from cardan.system.formulas import Parameter
+from cardan.system.parts import GROUND, Body
+
+if TYPE_CHECKING:
+    from cardan.mechanism.model import Model
+
+HELD = ("bodies", "joints", "loads", "rate_rows", "parameters")
+
+
+def remove(model: Model, name: str | Body | Joint | Load | Parameter, joints: bool) -> None:
+    """See :meth:`cardan.Mechanism.remove`."""
+    if not isinstance(name, str | Body | Joint | Load | Parameter):
+        raise ModelError(
+            f"remove was given {name!r}; it must be a body, a joint, a load, a parameter, or the name of one"
+        )
+    key = name if isinstance(name, str) else name.name
+    mine = model.ground if key == GROUND else model.item(key)
+    if not isinstance(name, str) and mine is not name:
+        raise ModelError(f"{name!r} is of another mechanism, not of {model.name!r}; remove it there, or by name")
+    if key == GROUND:
+        raise ModelError("the ground cannot be removed")
+    if mine is None:
+        raise check.unknown(key, "body, joint, load or parameter", model)
+    users, text = _users(model, key, mine)
+    if users and not joints:
+        raise ModelError(f"{text}; remove them first, or pass joints=True")
+    gone = {key, *users}
+    if isinstance(mine, Joint) and not users:
+        gone |= {f"{key}.{part}" for part in mine.kind.parts}
+    labels = {label(model.joints[item].kind, item) for item in gone if item in model.joints}
+    model.book.forget(labels)
+    if isinstance(mine, Parameter):
+        model.book.remove(key)
+    held = {word: {k: item for k, item in getattr(model, word).items() if k not in gone} for word in HELD}
+    model.assign(**held)
+
+
+def _users(model: Model, key: str, mine: Any) -> tuple[list[str], str]:
+    """Names of what is attached to an item, and a sentence that says so."""
+    others: list[Joint | Load] = [*model.joints.values(), *model.rate_rows.values(), *model.loads.values()]
+    if isinstance(mine, Joint):
+        if mine.kind.implied:
+            raise ModelError(f"{key!r} is the rolling of contact {key.removesuffix('.roll')!r}; remove the contact")
+        users = [item.name for item in others if key in item.joints]
+        return users, f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
+    if isinstance(mine, Parameter):
+        users = [item.name for item in others if key in model.book.parameters_of(_nodes_of(item))]
+        return users, f"parameter {key!r} is used by {', '.join(map(repr, users))}"
+    users = [item.name for item in others if mine in item.bodies]
+    held = (("joints", model.joints), ("rate rows", model.rate_rows), ("loads", model.loads))
+    attached = [(word, [user for user in users if user in items]) for word, items in held]
+    parts = [f"the {word} {', '.join(map(repr, names))}" for word, names in attached if names]
+    return users, f"body {key!r} has {' and '.join(parts)}"
+
+
+def _nodes_of(item: Joint | Load) -> list[int]:
+    """Nodes of the formulas of a joint or load, also those of axes that no equation reads."""
+    return [*nodes_of(item), *[formula.index for end in item.ends for formula in formulas_of(end)]]

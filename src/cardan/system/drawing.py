@@ -1,0 +1,310 @@
+"""A mechanism as it is at one moment, at values of its parameters: what analyses work on.
+
+Edits make another drawing, and never change one.  So what an analysis computes belongs to the mechanism as it was when
+the analysis was called, whatever a progress function or another thread edits in the meantime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from cardan.errors import ModelError
+from cardan.system import check
+from cardan.system.check import Triple
+from cardan.system.display import Display
+from cardan.system.formulas import Book, Condition, Parameter, Values, bindings, plain_at
+from cardan.system.parts import Body, BodyRecord, CountedAngle, Direction
+from cardan.system.relations import Place
+from cardan.system.state import State
+from cardan.system.system import System
+
+
+class Contents:
+    """The items of a mechanism between two edits.
+
+    ``edits``: how often it had been edited.  ``records``: of the bodies.  ``book``: of the formulas, frozen.
+    Joints, rate rows and loads are of layers above; they have a name, a kind and relations.
+    """
+
+    __slots__ = (
+        *("_used", "bodies", "book", "display", "edits", "ground", "joints", "loads", "name", "parameters"),
+        *("rate_rows", "records"),
+    )
+
+    def __init__(self, model: Any) -> None:
+        self.edits: int = model.edits  # read first: contents that an edit changes meanwhile are not kept
+        self.name: str = model.name
+        self.ground: Body = model.ground
+        self.joints: Mapping[str, Any] = model.joints.copy()
+        self.rate_rows: Mapping[str, Any] = model.rate_rows.copy()
+        self.loads: Mapping[str, Any] = model.loads.copy()
+        self.bodies: Mapping[str, Body] = model.bodies.copy()
+        self.records: list[BodyRecord] = [body._record for body in self.bodies.values()]
+        self.parameters: Mapping[str, Parameter] = model.parameters.copy()
+        self.display: Display = model.display
+        self.book: Book = model.book.frozen() if model.book.names else model.book
+        self._used: tuple[list[int], list[Condition]] | None = None
+
+    def used(self) -> tuple[list[int], list[Condition]]:
+        """Nodes of the formulas that joints and loads use, and their conditions."""
+        found = self._used
+        if found is None:
+            nodes = [node for item in self.items() for node in nodes_of(item)]
+            found = self._used = nodes, self.book.conditions_of(nodes)
+        return found
+
+    def items(self) -> list[Any]:
+        """Joints, rate rows and loads."""
+        return [*self.joints.values(), *self.rate_rows.values(), *self.loads.values()]
+
+    def user_of(self, node: int) -> str:
+        """A joint, rate row or load that reads a node, such as "revolute 'A'"."""
+        return next(f"{item.kind.name} {item.name!r}" for item in self.items() if node in nodes_of(item))
+
+    def check_bounds(self, values: Mapping[str, float]) -> None:
+        """ModelError if a parameter has a value beyond its bounds."""
+        for name, value in values.items():
+            check_bounds(name, value, self.parameters[name].lower, self.parameters[name].upper)
+
+    def evaluated(self, drawn: Mapping[str, float]) -> list[float]:
+        """Values of all nodes of the formulas; ModelError where a value, or a formula in use, is not valid."""
+        self.check_bounds(drawn)
+        values = self.book.evaluate(drawn)
+        self.book.check(values, *self.used(), self.user_of)
+        return values
+
+    def is_fixed(self, body: str) -> bool:
+        """Whether a body is fixed where it is drawn."""
+        return f"{body}.fixed" in self.joints
+
+    def parameter_name(self, item: Any) -> str:
+        """The name of a parameter, or the name itself, if it is of this mechanism."""
+        name = item.name if isinstance(item, Parameter) else item
+        if not isinstance(name, str) or name not in self.parameters:
+            raise check.unknown(name, "parameter", self.parameters)
+        if isinstance(item, Parameter) and self.parameters[name] is not item:
+            raise ModelError(f"{item!r} is of another mechanism, not of {self.name!r}, or was removed")
+        return name
+
+    def has(self, key: str) -> bool:
+        """Whether an item has that name."""
+        held = (self.joints, self.bodies, self.loads, self.rate_rows, self.parameters)
+        return key == self.ground.name or any([key in items for items in held])
+
+    def by_key(self, key: str) -> Any:
+        """A joint by its name, or a coordinate by "joint.coordinate"; else the item of that name, if there is one."""
+        of, _, word = key.rpartition(".")
+        if key not in self.joints and of in self.joints:
+            return self.joints[of].of(word)
+        return self.item(key)
+
+    def item(self, key: str) -> Any:
+        """The joint, body, load, rate row or parameter of that name."""
+        for items in (self.joints, self.bodies, self.loads, self.rate_rows, self.parameters):
+            if key in items:
+                return items[key]
+        if key == self.ground.name:
+            return self.ground
+        names = [*self.bodies, *self.joints, *self.loads, *self.rate_rows, *self.parameters]
+        raise check.unknown(key, "body, joint, load or parameter", names)
+
+
+class Drawing:
+    """The contents of a mechanism, its gravity [m/s²], and its formulas at values of the parameters (None: no
+    parameters).  The packed system is made when it is first needed.
+    """
+
+    __slots__ = ("_base", "_other", "_system", "contents", "gravity", "values")
+
+    def __init__(
+        self, contents: Contents, gravity: Triple, values: Values | None = None, base: Drawing | None = None
+    ) -> None:
+        """base: a drawing with the same contents at other values, from whose system that of this one is made."""
+        self.contents = contents
+        self.gravity = gravity
+        self.values = values
+        self._base = base
+        self._system: System | None = None
+        self._other: Drawing | None = None  # at the values of the last state that had others
+
+    def reuse(self, last: Drawing) -> None:
+        """Use the systems of a drawing with the same contents, if it has some."""
+        self._other = last._other
+        if self.drawn is last.drawn or self.values is None:
+            self._system = last._system
+        elif last._system is not None:
+            self._base = last
+
+    @property
+    def drawn(self) -> Mapping[str, float]:
+        """Values of the parameters, by name."""
+        return {} if self.values is None else self.values.drawn
+
+    @property
+    def system(self) -> System:
+        """The packed system."""
+        found = self._system
+        if found is None:
+            base, values = self._base, self.values
+            found = self._system = self.packed() if base is None or values is None else base.system.redrawn(values)
+            self._base = None
+        return found
+
+    def packed(self, references: Any = None) -> System:
+        """A new system, with the reference frames of its bodies where they are given; see :class:`cardan.System`."""
+        c = self.contents
+        if not c.records:
+            raise ModelError(f"mechanism {c.name!r} has no bodies; add one with m.body(name)")
+        rows = list(c.rate_rows.values()) if c.rate_rows else ()
+        joints = list(c.joints.values())
+        return System(c.records, joints, self.counted_angles(), references, rows, self.values, c.display)
+
+    def counted_angles(self, with_loads: bool = False) -> list[CountedAngle]:
+        """Angles whose whole turns are counted: those of all joints, if any relation (or load) reads one."""
+        c = self.contents
+        items = [*c.joints.values(), *c.rate_rows.values(), *(c.loads.values() if with_loads else ())]
+        needed = [counted for item in items for relation in item.relations for counted in relation.counted_angles]
+        if not needed:
+            return []
+        found = {counted: None for joint in c.joints.values() for _, counted in joint.angles}
+        return [*found, *(counted for counted in dict.fromkeys(needed) if counted not in found)]
+
+    def places(self) -> dict[str, list[tuple[Place, ...]]]:
+        """By the name of each joint and rate row, of each end its frame, or both frames of a coordinate."""
+        nodes = None if self.values is None else self.values.nodes
+        found: dict[str, list[tuple[Place, ...]]] = {}
+        for name, joint in {**self.contents.joints, **self.contents.rate_rows}.items():
+            by_end: list[Any] = [(end.a, end.b) if hasattr(end, "a") else (end,) for end in joint.ends]
+            of_ends = [tuple([Place.of(place) for place in places]) for places in by_end]
+            found[name] = of_ends if nodes is None else [tuple([p.drawn(nodes) for p in own]) for own in of_ends]
+        return found
+
+    def joint_points(self) -> dict[str, list[tuple[float, ...]]]:
+        """Where each body is joined [m], in its axes, by its name."""
+        nodes = None if self.values is None else self.values.nodes
+        found: dict[str, list[tuple[float, ...]]] = {}
+        for joint in self.contents.joints.values():
+            for end in joint.ends:
+                for place in (end.a, end.b) if hasattr(end, "a") else (end,):  # of a coordinate
+                    if not isinstance(place, Direction):
+                        found.setdefault(place.body._name, []).append(plain_at(place.feature().value, nodes))
+        return found
+
+    def at(self, state: Any) -> Drawing:
+        """The drawing at the values of a state; itself for anything else."""
+        own = self.values
+        if own is None or not isinstance(state, State) or state.is_drawn_at(own.drawn):
+            return self
+        drawn = {name: state.variables.get(name, value) for name, value in own.drawn.items()}
+        try:
+            return self.at_values(drawn)
+        except ModelError as error:
+            raise ModelError(f"the parameters of the state are not valid: {error}") from None
+
+    def at_values(self, drawn: Mapping[str, float]) -> Drawing:
+        """The drawing at values of all parameters; ModelError where they are not valid."""
+        own, other = self.values, self._other
+        if own is None or drawn == own.drawn:
+            return self
+        if other is None or other.drawn != drawn or not other._belongs_to(self):
+            values = Values(own.book, self.contents.evaluated(drawn), drawn, own.near)
+            other = self._other = Drawing(self.contents, self.gravity, values, self)
+        return other
+
+    def _belongs_to(self, drawing: Drawing) -> bool:
+        """Whether this is another drawing at values of its own."""
+        assert self.values is not None and drawing.values is not None
+        is_near = self.values.near is drawing.values.near or not any(drawing.contents.book.periods)
+        return is_near and self.gravity is drawing.gravity
+
+    def with_free(self, free: Iterable[str | Parameter]) -> System:
+        """The system in which some parameters are unknowns."""
+        if not free:
+            return self.system
+        if isinstance(free, str | Parameter):
+            raise ModelError(f"free is {free!r}; it must be a list of parameters or their names")
+        names = tuple(dict.fromkeys([self.contents.parameter_name(item) for item in free]))
+        if names and self.values is not None:
+            for name in names:
+                self.contents.book.check_period(name, self.contents.used()[0], self.values.nodes)
+        return self.system.with_variables(names) if names else self.system
+
+    def checked_state(self, what: str, state: State | None) -> State:
+        """The state, or the drawn one where none is given; ModelError if it is not of this mechanism."""
+        if state is None:
+            return self.system.state()
+        if not isinstance(state, State) or state.names != self.system.names:
+            raise ModelError(f"{what} was given {state!r}; it must be a State of this mechanism, such as result.state")
+        return state
+
+    def values_now(self) -> Values | None:
+        """The formulas with those that were made since, at the same values of the parameters."""
+        own = self.values
+        if own is None or len(own.book.values) == len(own.book.graph.nodes):
+            return own
+        book = next(iter(self.contents.parameters.values())).book.frozen()
+        return Values(book, book.evaluate({**book.drawn(), **own.drawn}), own.drawn, own.near)
+
+    def check_values(self, given: Mapping[str, Any], tolerances: Mapping[str, float]) -> None:
+        """ModelError where parameters have a value beyond their bounds, or one that a formula does not allow.
+
+        given: shape (n,) each.  tolerances: by which the values were drawn; such samples may be beyond the bounds.
+        """
+        if not given:
+            return
+        c, bounded = self.contents, not tolerances
+        counts = {len(numbers): name for name, numbers in given.items()}
+        if len(counts) > 1:
+            told = ", ".join(f"{count} for {name!r}" for count, name in counts.items())
+            raise ModelError(f"values are for different numbers of starts: {told}; give as many for each parameter")
+        valid = c.book.are_valid({**self.drawn, **given}, c.used()[0])
+        for name, numbers in given.items():
+            parameter = c.parameters[name]
+            if bounded:
+                valid = valid & (parameter.lower <= numbers) & (numbers <= parameter.upper)
+        if not np.all(valid):
+            k = int(np.flatnonzero(~valid)[0])
+            own = {name: float(numbers[k]) for name, numbers in given.items()}
+            try:
+                c.check_bounds(own if bounded else {})
+                c.book.check(c.book.evaluate({**self.drawn, **own}), *c.used(), c.user_of)
+            except ModelError as error:
+                if bounded:
+                    raise ModelError(f"the parameters of start {k} are not valid: {error}") from None
+                told = ", ".join(f"{name} = {own[name]:g} (tolerance ±{t:g})" for name, t in tolerances.items())
+                raise ModelError(
+                    f"the tolerances lead to parameters that are not valid: in sample {k}, with {told}, {error}; give "
+                    "smaller tolerances"
+                ) from None
+
+    def with_joint(self, joint: Any) -> Drawing:
+        """The drawing with one more joint."""
+        made = Contents.__new__(Contents)
+        for slot in Contents.__slots__:
+            setattr(made, slot, getattr(self.contents, slot))
+        made.joints, made._used = {**self.contents.joints, joint.name: joint}, None
+        return Drawing(made, self.gravity, self.values)
+
+    def __deepcopy__(self, memo: Any) -> Drawing:
+        return self  # nothing changes it
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Drawing, (self.contents, self.gravity, self.values)
+
+
+def check_bounds(name: str, value: float, lower: float, upper: float) -> None:
+    """ModelError if the value of a parameter is beyond its bounds."""
+    if not lower <= value <= upper:
+        raise ModelError(
+            f"the value of parameter {name!r} is {value}; it must lie within {lower} and {upper}, its bounds"
+        )
+
+
+def nodes_of(item: Any) -> list[int]:
+    """Nodes of the formulas of a joint or load."""
+    found = [node for relation in item.relations for node in relation.nodes]
+    wrench = item.action.wrench if hasattr(item, "action") else None
+    return found if wrench is None else [*found, *(node for _, node in bindings(wrench.point))]
