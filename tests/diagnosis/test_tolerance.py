@@ -48,8 +48,9 @@ def random_mechanisms(count, families=("consistent", "redundant")):
 
 
 def gallery(names=None):
+    """Mechanisms of the gallery, made by their scripts: a reader of files does not call Body.frame."""
     for name in names or REGISTRY:
-        yield name, REGISTRY[name].build, None
+        yield name, REGISTRY[name].script().build, None
 
 
 @contextmanager
@@ -273,7 +274,7 @@ def test_a_schmidt_coupling_in_rounded_axes_is_accepted_at_the_tolerance_that_th
 
 
 def test_restarts_that_were_asked_for_are_made():
-    typed = Typed(REGISTRY["hoberman_ring"].build, None)
+    typed = Typed(REGISTRY["hoberman_ring"].script().build, None)
     m = typed.build(7)
     assert m.assemble(typed.start).restarts == 3
     assert m.assemble(typed.start, restarts=8).restarts == 8
