@@ -105,6 +105,9 @@ class Field(property):
         self.name = name
         self.kind = kind
         self.first = first
+        is_one = kind.count is None
+        self.is_plain = is_one and kind.code == "i8" and (kind.refers in (None, "function") or kind.within)
+        self.is_reference = is_one and not self.is_plain and kind.refers is not None
 
 
 def _accessors(name: str, kind: Kind, first: int) -> tuple[Any, Any]:
@@ -188,14 +191,33 @@ class TableMeta(type):
 
     def new(cls, count: int = 1, /, *, open: int = 0, **values: Any) -> Any:
         """A record of zeros that owns its memory, or the first of several; ``open``: size of an open field."""
-        made = cls._unchecked(np.zeros(cls._size * count + open, np.int64), {})
-        fields = cls._fields
-        try:
-            for name, value in values.items():
-                fields[name].fset(made, value)  # type: ignore[misc]  # a field can be written
-        except KeyError as error:
-            raise _no_such(cls, error.args[0], fields) from None
+        words = [0] * (cls._size * count + open)
+        fields, kept, later = cls._fields, {}, []
+        for name, value in values.items():  # integers and addresses are written at once: this is where time matters
+            field = fields.get(name)
+            if field is None:
+                raise _no_such(cls, name, fields)
+            if field.is_plain:
+                words[field.first] = value
+            elif field.is_reference and value is not None:
+                words[field.first] = cls._address(name, field.kind.refers, value, kept)
+            else:
+                later.append((field, value))
+        made = cls._unchecked(np.array(words, I8), kept)
+        for field, value in later:
+            field.fset(made, value)
         return made
+
+    def _address(cls, name: str, refers: Any, value: Any, kept: dict[Any, Any]) -> int:
+        """The address of an array or a table, which is kept alive."""
+        array, owner = (value._ints, (value._ints, value._kept)) if isinstance(value, Table) else (value, value)
+        if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.flags.c_contiguous:
+            raise TypeError(f"{cls.__name__}.{name} was given {value!r:.60}; it must be a contiguous array")
+        wanted = F8 if refers == "f8" else I8 if refers == "i8" else None
+        if wanted is not None and array.dtype != wanted:
+            raise TypeError(f"{cls.__name__}.{name} was given {array.dtype}; it must be {refers}")
+        kept[name] = owner
+        return _address_of(array)
 
     def __getitem__(cls, count: Any) -> Kind:
         """The kind of a field of open size: records of this table that follow."""
@@ -281,15 +303,8 @@ class Table(metaclass=TableMeta):
         if value is None:
             self._ints[first] = 0
             self._kept.pop(name, None)
-            return
-        array, kept = (value._ints, (value._ints, value._kept)) if isinstance(value, Table) else (value, value)
-        wanted = F8 if refers == "f8" else I8 if refers == "i8" else None
-        if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.flags.c_contiguous:
-            raise TypeError(f"{type(self).__name__}.{name} was given {value!r:.60}; it must be a contiguous array")
-        if wanted is not None and array.dtype != wanted:
-            raise TypeError(f"{type(self).__name__}.{name} was given {array.dtype}; it must be {refers}")
-        self._kept[name] = kept
-        self._ints[first] = _address_of(array)
+        else:
+            self._ints[first] = type(self)._address(name, refers, value, self._kept)
 
     def __reduce__(self) -> Any:
         if self._kept:
@@ -351,7 +366,7 @@ class Workspace(metaclass=WorkspaceMeta):
 
     @classmethod
     def plan(cls, **sizes: int) -> Any:
-        """Offsets of the pieces, and of their end; every piece needs its size, in floats."""
+        """Offsets of the pieces, and of their end; every piece needs its size, in floats.  They are not to be changed."""
         if sizes.keys() != cls.pieces.keys():
             missing = [name for name in cls.pieces if name not in sizes]
             unknown = [name for name in sizes if name not in cls.pieces]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,15 @@ class Linear(NamedTuple):
     pattern: NDArray[np.int64]
     work: int
     cost: float
+
+
+@lru_cache(maxsize=256)
+def _pieces(kernel: Any, sizes: tuple[int, int, int, int, int], matrix: int) -> NDArray[np.int64]:
+    """Offsets of the pieces of a solver's workspace: the same for all problems of these sizes."""
+    rows, _, entries, coordinates, evaluation = sizes
+    shared = {"evaluation": evaluation, "r": rows, "jacobian": entries, "moved": coordinates}
+    offsets: NDArray[np.int64] = kernel.Work.plan(**shared, **kernel.pieces(sizes, matrix))
+    return offsets
 
 
 @dataclass(slots=True, eq=False)
@@ -81,9 +91,7 @@ class Problem:
         """The job table for the solver of a kernel module, and its initial control vector; made once."""
         prepared = self._jobs.get(kernel.SOLVE)
         if prepared is None:
-            rows, _, entries, coordinates, evaluation = sizes = self.sizes
-            shared = {"evaluation": evaluation, "r": rows, "jacobian": entries, "moved": coordinates}
-            pieces = kernel.Work.plan(**shared, **kernel.pieces(sizes, self.linear.work))
+            pieces = _pieces(kernel, self.sizes, self.linear.work)
             scales = self.springs if self.springs is not None and hasattr(kernel, "HAS_SPRINGS") else self.scales
             begin = Control.new()
             kernel.prepare(self, begin)
