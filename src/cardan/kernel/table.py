@@ -192,7 +192,9 @@ class TableMeta(type):
     def new(cls, count: int = 1, /, *, open: int = 0, **values: Any) -> Any:
         """A record of zeros that owns its memory, or the first of several; ``open``: size of an open field."""
         words = [0] * (cls._size * count + open)
-        fields, kept, later = cls._fields, {}, []
+        fields = cls._fields
+        kept: dict[Any, Any] = {}
+        later: list[tuple[Any, Any]] = []
         for name, value in values.items():  # integers and addresses are written at once: this is where time matters
             field = fields.get(name)
             if field is None:
@@ -207,6 +209,16 @@ class TableMeta(type):
         for field, value in later:
             field.fset(made, value)
         return made
+
+    def words(cls, **values: int) -> list[int]:
+        """The integers of a record in their order, all of them; addresses are given as numbers, and nothing is kept."""
+        names = [name for name, field in cls._fields.items() if field.kind.count is None]
+        if len(names) != len(values):
+            raise TypeError(f"{cls.__name__} has the fields {names}; {[*values]} were given")
+        try:
+            return [values[name] for name in names]
+        except KeyError as error:
+            raise _no_such(cls, next(name for name in values if name not in names), names) from error
 
     def _address(cls, name: str, refers: Any, value: Any, kept: dict[Any, Any]) -> int:
         """The address of an array or a table, which is kept alive."""
@@ -366,7 +378,7 @@ class Workspace(metaclass=WorkspaceMeta):
 
     @classmethod
     def plan(cls, **sizes: int) -> Any:
-        """Offsets of the pieces, and of their end; every piece needs its size, in floats.  They are not to be changed."""
+        """Offsets of the pieces, and of their end; every piece needs its size, in floats."""
         if sizes.keys() != cls.pieces.keys():
             missing = [name for name in cls.pieces if name not in sizes]
             unknown = [name for name in sizes if name not in cls.pieces]

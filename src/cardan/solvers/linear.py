@@ -20,12 +20,13 @@ _dual_normal = LazyModule("cardan.solvers._dual_normal")
 IntArray = NDArray[np.int64]
 
 DENSE_UNKNOWNS = 60  # up to this size the dense matrix is faster: it needs no symbolic factorisation
+_UNKNOWNS = Structure.unknowns.first
 KEPT = 10_000  # integers of a structure, at most, whose symbolic factorisation is kept for other mechanisms like it
 
 
 def linear_algebra(structure: IntArray) -> Linear:
     """Dense normal equations for small problems, block-sparse ones for large problems."""
-    if Structure(structure).unknowns <= DENSE_UNKNOWNS:
+    if structure[_UNKNOWNS] <= DENSE_UNKNOWNS:
         return _dense(structure)
     return _kept(structure.tobytes()) if structure.size <= KEPT else sparse(structure)
 
@@ -37,7 +38,7 @@ def _kept(table: bytes) -> Linear:
 
 
 def _dense(structure: IntArray, *, allocate: bool = True) -> Linear:
-    n = float(Structure(structure).unknowns)
+    n = float(structure[_UNKNOWNS])
     return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure) if allocate else 0, n**3 / 6.0)
 
 

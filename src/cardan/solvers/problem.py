@@ -15,6 +15,7 @@ from cardan.lazy import LazyModule
 from cardan.solvers.tables import JACOBIAN, RESIDUAL, RETRACT, Control, JobTable, Outcome, Structure
 
 _blocks = LazyModule("cardan.solvers._blocks")
+memory = LazyModule("cardan.kernel.memory")
 
 CHUNK_WORK = 2e7  # multiplications between two checks of the clock: about ten milliseconds
 UNKNOWN_WORK = 100.0  # multiplications per unknown and iteration, in addition to the linear algebra
@@ -85,7 +86,7 @@ class Problem:
 
     def table(self) -> NDArray[np.int64]:
         """A job table without solver and workspace, for kernels that only evaluate."""
-        return self._table(0, np.zeros(1, np.int64), self.scales).as_ints  # type: ignore[no-any-return]
+        return self._table(0, np.zeros(1, np.int64), self.scales)
 
     def prepare(self, kernel: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The job table for the solver of a kernel module, and its initial control vector; made once."""
@@ -96,13 +97,22 @@ class Problem:
             begin = Control.new()
             kernel.prepare(self, begin)
             prepared = self._jobs[kernel.SOLVE] = self._table(kernel.SOLVE, pieces, scales), begin.as_floats
-        return prepared[0].as_ints, prepared[1]
+        return prepared
 
-    def _table(self, solver: int, pieces: NDArray[np.int64], scales: NDArray[np.float64]) -> Any:
-        """A job table, which keeps the arrays alive that it refers to."""
-        arrays = {"ints": self.ints, "floats": self.floats, "structure": self.structure, "scales": scales}
-        functions = {"solver": solver, "evaluator": self.evaluate, "linear": self.linear.address}
-        return JobTable.new(open=pieces.size, pieces=pieces, pattern=self.linear.pattern, **arrays, **functions)
+    def _table(self, solver: int, pieces: NDArray[np.int64], scales: NDArray[np.float64]) -> NDArray[np.int64]:
+        """A job table; the problem keeps the arrays alive that it refers to."""
+        address_of = memory.address_of
+        words = JobTable.words(
+            solver=solver,
+            evaluator=self.evaluate,
+            ints=address_of(self.ints),
+            floats=address_of(self.floats),
+            structure=address_of(self.structure),
+            scales=address_of(scales),
+            linear=self.linear.address,
+            pattern=address_of(self.linear.pattern),
+        )
+        return np.array([*words, *pieces.tolist()])
 
     def with_floats(self, floats: NDArray[np.float64]) -> Problem:
         """The same problem with other parameters."""
