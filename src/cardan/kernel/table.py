@@ -100,7 +100,8 @@ class Field(property):
     """One field: an attribute of the records of a table."""
 
     def __init__(self, name: str, kind: Kind, first: int) -> None:
-        super().__init__(*_accessors(name, kind, first))
+        read, self.write = _accessors(name, kind, first)
+        super().__init__(read)
         self.name = name
         self.kind = kind
         self.first = first
@@ -139,13 +140,16 @@ def _accessors(name: str, kind: Kind, first: int) -> tuple[Any, Any]:
     def write_floats(record: Any, value: Any) -> None:
         record._floats[first:last] = value
 
+    def refuse(record: Any, value: Any) -> None:
+        raise AttributeError(f"{type(record).__name__}.{name} is where records follow; it cannot be assigned")
+
     def refer(record: Any, value: Any) -> None:
         record._refer(name, first, refers, value)
 
     if refers == "function":
         return lambda record: int(record._ints[first]), write_int
     if kind.count == 0 and refers is not None:
-        return read_table, None
+        return read_table, refuse
     if refers is not None:
         return (read_within, write_int) if kind.within else (read_reference, refer)
     if kind.count is None:
@@ -187,7 +191,8 @@ class TableMeta(type):
 
     def new(cls, count: int = 1, /, *, open: int = 0, **values: Any) -> Any:
         """A record of zeros that owns its memory, or the first of several; ``open``: size of an open field."""
-        made = cls(np.zeros(cls._size * count + open, np.int64), kept={})
+        made: Any = object.__new__(cls)  # type: ignore[arg-type]
+        made._see(np.zeros(cls._size * count + open, np.int64), {})
         for name, value in values.items():
             setattr(made, name, value)
         return made
@@ -248,10 +253,10 @@ class Table(metaclass=TableMeta):
         self._see(numbers, kept)
 
     def _see(self, numbers: Any, kept: dict[Any, Any] | None) -> None:
-        set_slot = object.__setattr__
-        set_slot(self, "_ints", numbers if numbers.dtype.kind == "i" else numbers.view(np.int64))
-        set_slot(self, "_floats", numbers if numbers.dtype.kind == "f" else numbers.view(np.float64))
-        set_slot(self, "_kept", kept)
+        is_float = numbers.dtype.kind == "f"
+        _set_ints(self, numbers.view(np.int64) if is_float else numbers)
+        _set_floats(self, numbers if is_float else numbers.view(np.float64))
+        _set_kept(self, kept)
 
     @property
     def as_ints(self) -> Any:
@@ -290,9 +295,10 @@ class Table(metaclass=TableMeta):
         return _copied, (type(self), self._ints.copy())
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in type(self)._fields:
+        field = type(self)._fields.get(name)
+        if field is None:
             raise _no_such(type(self), name, type(self)._fields)
-        object.__setattr__(self, name, value)
+        field.write(self, value)
 
     def __getattr__(self, name: str) -> Any:
         raise _no_such(type(self), name, type(self)._fields)
@@ -300,6 +306,9 @@ class Table(metaclass=TableMeta):
 
 def _copied(table: Any, words: Any) -> Any:
     return table(words, kept={})
+
+
+_set_ints, _set_floats, _set_kept = (vars(Table)[name].__set__ for name in ("_ints", "_floats", "_kept"))
 
 
 def _words(memory: Any) -> Any:
