@@ -49,7 +49,8 @@ def annotated(function: Callable[..., Any], parameter: inspect.Parameter) -> Qua
         return PLAIN["str"]
     if hint in PLAIN:
         return PLAIN[hint]
-    hint = eval(hint, vars(sys.modules[function.__module__])) if isinstance(hint, str) else hint
+    if isinstance(hint, str):  # the name of one of the above, as its module has imported it
+        hint = vars(sys.modules[function.__module__]).get(hint)
     found = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Quantity)]
     if not found:
         raise TypeError(f"the argument {parameter.name!r} of {function.__name__} needs a quantity, such as Length")

@@ -46,6 +46,7 @@ def test_an_example_from_cad_is_assembled_saved_driven_and_dragged(name, tmp_pat
     assert moved > 1e-4 or turned < 1.0 - 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", examples.CAD)
 def test_the_step_file_of_an_example_has_the_solids_of_its_script(name, tmp_path):
     """`python -m gallery NAME` writes it anew."""

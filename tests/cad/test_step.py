@@ -555,6 +555,7 @@ def test_wrong_bodies_of_parts_and_states_without_a_part_are_refused(linkage, tm
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_file_is_read_and_written_by_a_new_process(linkage, tmp_path, monkeypatch):
     """The other tests fork a process that has loaded OCP, see forks.py."""
     monkeypatch.setattr(step, "subprocess", subprocess)
@@ -591,6 +592,7 @@ def test_without_the_extra_the_message_says_what_to_install(linkage, monkeypatch
 LOADED = "{name.partition('.')[0] for name in sys.modules} & {'OCP', 'cadquery', 'build123d', 'casadi'}"
 
 
+@pytest.mark.slow
 def test_without_cad_nothing_of_it_is_loaded(tmp_path):
     """So `import cardan` and `cardan solve` are as fast with the extra as without it."""
     code = (

@@ -264,6 +264,7 @@ def test_wrong_models_end_with_code_2(
         assert captured.out == ""
 
 
+@pytest.mark.slow
 def test_results_are_written_as_models_tables_and_pictures(tmp_path: Path, capsys: Captured) -> None:
     rows, picture, model = tmp_path / "a.csv", tmp_path / "a.svg", tmp_path / "a.cardan.toml"
     options = ["--frames", "3", "--until", "0.5", "--csv", str(rows), "--plot", str(picture), "-o", str(model)]
@@ -434,6 +435,7 @@ def test_interruptions_end_quietly(
     assert capfd.readouterr().err == ("cardan: interrupted\n" if error is KeyboardInterrupt else "")
 
 
+@pytest.mark.slow
 def test_closed_pipe_ends_quietly() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "cardan", "examples"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -446,6 +448,7 @@ def test_closed_pipe_ends_quietly() -> None:
     assert process.wait() == 141
 
 
+@pytest.mark.slow
 def test_an_ascii_stdout_is_no_error() -> None:
     run = run_python("import sys; from cardan.cli import main; sys.exit(main(['examples']))", PYTHONIOENCODING="ascii")
     assert run.returncode == 0, run.stderr

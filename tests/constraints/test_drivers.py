@@ -100,6 +100,7 @@ NUMPY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.nojit
 @pytest.mark.parametrize("name", NUMPY)
 def test_numpy_numbers_and_functions_mix_with_time(name):

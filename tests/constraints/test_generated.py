@@ -40,6 +40,7 @@ def imported(package, code="import cardan"):
     )
 
 
+@pytest.mark.slow
 def test_an_import_makes_the_kernels_without_numpy(package):
     target = package / "constraints" / "_generated.py"
     run = imported(package)

@@ -312,6 +312,7 @@ def test_a_cache_that_can_only_be_read_is_read(cache):
             path.chmod(0o700)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 100, 2000, 9000])
 def test_a_full_disk_only_disables_the_cache(cache, size):
     def full():

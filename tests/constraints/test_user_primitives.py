@@ -648,6 +648,7 @@ def test_kernels_by_hand_are_those_of_the_trace_in_any_unit_of_length_and_time(u
         assert g == pytest.approx(curvature, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_a_primitive_by_hand_obeys_the_laws_of_all(formulation):
     m = cd.Mechanism()

@@ -172,6 +172,7 @@ def test_these_mechanisms_have_joints_of_ones_own_in_both_directions():
     assert {motion.motion.name for motion, _ in found} == {"turning", "sliding_and_turning", "helix", "cam_motion"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [*FORMS, "relative_virtual_rotation"])
 @pytest.mark.parametrize("seed", range(3))
 def test_every_pose_of_coordinates_satisfies_the_equations_and_gives_these_coordinates_again(seed, form):

@@ -221,6 +221,7 @@ def test_a_pose_that_is_merely_not_assembled_does_not_nearly_close():
     assert "not assembled" in report.text() and "nearly" not in report.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [7, 8, 9])
 def test_rounded_redundant_data_end_after_few_restarts_and_say_the_tolerance(digits):
     """Also from far away, and in a batch."""

@@ -115,6 +115,7 @@ def test_rows_are_those_of_the_definition():
     assert found[3] == pytest.approx((ends[1] - ends[0]) / (2 * h), rel=1e-7)
 
 
+@pytest.mark.slow
 def test_gamma_is_minus_the_rate_of_a_times_v():
     m = tumbling()
     rows = RateRows(m.system)

@@ -39,6 +39,7 @@ def disturbed(m: cd.Mechanism, seed: int) -> dict[str, cd.Pose]:
     }
 
 
+@pytest.mark.slow
 def test_every_example_has_a_file_and_a_script() -> None:
     """And every file, and every script with a mechanism, is an example."""
     listed = examples.GALLERY | examples.CAD

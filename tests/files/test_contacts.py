@@ -337,6 +337,7 @@ def test_the_contact_of_the_documentation_is_valid() -> None:
     assert result.state.contact("rolls").status == "regular"
 
 
+@pytest.mark.slow
 def test_large_nurbs_are_refused() -> None:
     m = cd.Mechanism("m")
     points = np.random.default_rng(1).random((faces.MOST_POINTS + 1, 2))

@@ -92,6 +92,7 @@ def test_the_files_of_the_gallery_are_the_mechanisms_of_the_gallery(name: str) -
             assert np.allclose(x.accelerations, y.accelerations, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_all_kinds_are_among_the_capabilities() -> None:
     """The registry-wide tests use them: a new kind without a capability fails here."""
     made = base()
@@ -922,6 +923,7 @@ def test_fast_reading_agrees_with_the_standard_library(count: int) -> None:
     assert fast > count // 10
 
 
+@pytest.mark.slow
 def test_every_file_of_the_gallery_is_read_fast() -> None:
     for file in FOLDER.glob("*.cardan.toml"):
         content = file.read_text(encoding="utf-8")

@@ -90,6 +90,7 @@ def test_balls_are_nearly_as_large_as_they_may_be(x, y, limit):
     assert 0.6 * limit < rho / sigma[0] < 1.001 * limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_all_local_minima_of_a_point_and_a_polynomial_are_roots_of_its_derivative(seed):
     """f' of a cubic is a polynomial of degree 5."""

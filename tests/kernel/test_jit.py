@@ -121,6 +121,7 @@ def digests(copied):
     return {name: found.digest(name) for name in kernel_modules()}
 
 
+@pytest.mark.slow
 def test_an_edit_changes_the_digests_of_what_depends_on_it_and_no_other(copied):
     """Numba itself checks only the file of the function."""
     before = digests(copied)
@@ -144,6 +145,7 @@ def test_every_file_that_a_kernel_imports_is_part_of_its_digest():
             assert files <= reached.keys(), (name, files)
 
 
+@pytest.mark.slow
 def test_what_compiles_kernels_is_part_of_every_digest(copied):
     before = digests(copied)
     edit(copied / "cardan" / "kernel" / "fields.py")
@@ -151,6 +153,7 @@ def test_what_compiles_kernels_is_part_of_every_digest(copied):
     assert all(after[name] != before[name] for name in before)
 
 
+@pytest.mark.slow
 def test_comments_docstrings_and_other_files_change_no_digest(copied):
     before = digests(copied)
     for file in ("cli/__init__.py", "mechanism/mechanism.py"):

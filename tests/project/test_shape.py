@@ -15,33 +15,9 @@ SOURCE = Path(cardan.__file__).parent
 MOST_ARGUMENTS = 10  # self and cls are not counted
 MOST_PATHS = 30  # cyclomatic complexity
 
-# Functions above the bars, to be divided.  No other may be above them, and one that is divided leaves its list.
-LONG_CALLS = {
-    "analysis/simulation.py: __init__",
-    "coordinates/_tree_poses.py: choose",
-    "coordinates/_walk.py: walk",
-    "dynamics/_reactions.py: drift",
-    "dynamics/_reactions.py: least_norm",
-    "dynamics/integrate.py: __init__",
-    "geometry/_balls.py: holds",
-    "joints/pairs.py: __init__",
-    "mechanism/mechanism.py: simulate",
-    "solvers/_algorithm_1.py: solve",
-    "system/_tables.py: measure",
-}
-MANY_PATHS = {
-    "analysis/impossible.py: _points_contradict",
-    "diagnosis/freedom.py: diagnose",
-    "dynamics/_adams.py: _advance",
-    "files/text.py: _toml_lines",
-    "geometry/_search.py: search",
-    "interact/_kinematic.py: _cycle",
-    "interact/range.py: extreme",
-    "joints/_pair.py: solve_step",
-    "math/_dense.py: minimum_norm",
-    "system/_formulas.py: apply",
-    "view/places.py: _assign",
-}
+# The options of a run are named in the signature, where editors and `help` show them.
+LONG_CALLS = {"mechanism/mechanism.py: simulate"}
+MANY_PATHS: set[str] = set()
 
 
 def argument_count(function):

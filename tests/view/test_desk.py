@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -190,6 +191,12 @@ def join(tab: Tab, clicks: int = 1) -> None:
     settle(tab)
 
 
+def undone(tab: Tab, bench: Bench, left: int, dof: int) -> bool:
+    """Whether an undo has arrived and is drawn."""
+    is_there = len(bench._undo) == left and bool(tab.js(f"cardan.frame && cardan.freedoms?.dof === {dof} ? 1 : 0"))
+    return is_there and bool(np.abs(drawn(tab) - bench._now.coordinates).max() < 1e-6)
+
+
 def test_flush_faces_turn_no_part_and_undo_returns_to_the_parts_before(browser: Browser, plates: Path) -> None:
     with opened(browser, plates) as (tab, bench):
         start = drawn(tab)
@@ -213,12 +220,11 @@ def test_flush_faces_turn_no_part_and_undo_returns_to_the_parts_before(browser: 
         tab.click(".proposal .refuse")
         tab.until("cardan.freedoms && cardan.freedoms.dof === 6 ? 1 : 0")
         tab.click("#assemble")
-        wait_until(lambda: np.array_equal(bench._now.coordinates[1], bench._first.coordinates[1]), what="an assembly")
-        for dof, poses in ((6, flush), (3, flush), (3, None), (6, start)):
+        wait_until(lambda: len(bench._undo) == 4, what="an assembly")  # after a joint, a drag and a refusal
+        for k, (dof, poses) in enumerate(((6, flush), (3, flush), (3, None), (6, start))):
             settle(tab)
             tab.click("#undo")
-            tab.until(f"cardan.freedoms && cardan.freedoms.dof === {dof} ? 1 : 0")
-            settle(tab)
+            wait_until(partial(undone, tab, bench, 3 - k, dof), what=f"undo {k}")
             assert poses is None or np.abs(drawn(tab) - poses).max() < 1e-6
         tab.until("!document.querySelector('.proposal') ? 1 : 0")
         assert not bench._draft.proposals and not bench._undo

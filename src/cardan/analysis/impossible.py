@@ -174,13 +174,36 @@ def _difference(a: dict[int, Fraction], factor: Fraction, b: dict[int, Fraction]
 def _points_contradict(system: System, records: list[Any], tolerance: float) -> bool:
     """Whether some points, lines or planes of one body are further apart than a path between them."""
     graph = _Graph()
-    rods: list[tuple[int, int, float]] = []  # (from, to, least distance)
-    sets: dict[tuple[Node, Node], list[tuple[tuple[float, ...], float]]] = defaultdict(list)
     size = system.judged_length
     farthest = max([abs(x) for _, nodes, _ in records for _, value in nodes for x in value], default=0.0)
     drawn = float(np.abs(system.authored[:, :3]).max()) + float(np.abs(system.origin).max())
     rounding = ROUNDING * (size + farthest + drawn)
     slack = SLACK * tolerance * size + rounding
+    rods, sets = _read_distances(graph, records, slack)
+    slide_sets = _read_planes(graph, sets, slack)
+    if len(graph.edges) + sum(len(numbers) ** 2 for numbers in graph.of_body.values()) > MOST_EDGES:
+        return False
+    points = np.array(graph.values).reshape(-1, 3)
+    rods += _rods_in_bodies(graph, points, rounding)
+    rods += _rods_to_planes(graph, slide_sets, points, slack, rounding)
+    rods = [rod for rod in rods if rod[2] > 0.0]
+    longest = sorted(rods, key=lambda rod: -rod[2])
+    sources = list(dict.fromkeys([rod[0] for rod in longest]))[:MOST_SOURCES]
+    if not sources or not graph.edges:
+        return False
+    row = {source: k for k, source in enumerate(sources)}
+    paths = graph.distances(len(points) + 2 * len(slide_sets), sources)
+    return any(paths[row[a], b] < least for a, b, least in rods if a in row)
+
+
+Rod = tuple[int, int, float]  # from, to, least distance
+SlideSet = tuple[Any, int, FloatArray, FloatArray]  # body, number of the point, base, normals
+
+
+def _read_distances(graph: _Graph, records: list[Any], slack: float) -> tuple[list[Rod], dict[Any, list[Any]]]:
+    """Edges of the graph; least distances; and planes of one body on which a point of another is."""
+    rods: list[Rod] = []
+    sets: dict[tuple[Node, Node], list[tuple[tuple[float, ...], float]]] = defaultdict(list)
     for name, nodes, given in records:
         if name == "coincidence":
             _join(graph, nodes[0], nodes[1], slack)
@@ -190,7 +213,12 @@ def _points_contradict(system: System, records: list[Any], tolerance: float) -> 
             (body, v), p, q = nodes
             if p[0] != q[0] and body in (p[0], q[0]):
                 sets[(p, q) if body == p[0] else (q, p)].append((v, given[0] if body == p[0] else -given[0]))
-    slide_sets = []  # (body, number of the set, base, normals)
+    return rods, sets
+
+
+def _read_planes(graph: _Graph, sets: dict[Any, list[Any]], slack: float) -> list[SlideSet]:
+    """Lines and planes on which points are; three planes are a point, and an edge of the graph."""
+    slide_sets: list[SlideSet] = []
     for (base, point), planes in sets.items():
         normals, offsets = np.array([v for v, _ in planes]), np.array([offset for _, offset in planes])
         if np.abs(normals @ normals.T - np.eye(len(planes))).max() > ROUNDING:
@@ -200,17 +228,28 @@ def _points_contradict(system: System, records: list[Any], tolerance: float) -> 
             _join(graph, (base[0], tuple(at.tolist())), point, slack)
         else:
             slide_sets.append((base[0], graph.node(*point), at, normals))
-    if len(graph.edges) + sum(len(own) ** 2 for own in graph.of_body.values()) > MOST_EDGES:
-        return False
-    points = np.array(graph.values).reshape(-1, 3)
-    for own in graph.of_body.values():
-        apart = np.linalg.norm(points[own][:, None] - points[own], axis=2)
-        for a, b in combinations(range(len(own)), 2):
-            graph.edges.append((own[a], own[b], float(apart[a, b]) + rounding))
-            graph.edges.append((own[b], own[a], float(apart[a, b]) + rounding))
-            rods.append((own[a], own[b], float(apart[a, b]) - rounding))
+    return slide_sets
+
+
+def _rods_in_bodies(graph: _Graph, points: FloatArray, rounding: float) -> list[Rod]:
+    """Edges between the points of each body, and their distances."""
+    rods: list[Rod] = []
+    for numbers in graph.of_body.values():
+        apart = np.linalg.norm(points[numbers][:, None] - points[numbers], axis=2)
+        for a, b in combinations(range(len(numbers)), 2):
+            graph.edges.append((numbers[a], numbers[b], float(apart[a, b]) + rounding))
+            graph.edges.append((numbers[b], numbers[a], float(apart[a, b]) + rounding))
+            rods.append((numbers[a], numbers[b], float(apart[a, b]) - rounding))
+    return rods
+
+
+def _rods_to_planes(
+    graph: _Graph, slide_sets: list[SlideSet], points: FloatArray, slack: float, rounding: float
+) -> list[Rod]:
+    """Least distances from lines and planes.  Each has a node where paths begin and one where they end: a path must not
+    pass along it."""
+    rods: list[Rod] = []
     count = len(points)
-    # A set has a node where paths begin and one where they end: a path must not pass along it.
     for k, (body, number, at, normals) in enumerate(slide_sets):
         begin, end = count + 2 * k, count + 2 * k + 1
         graph.edges += [(begin, number, slack), (number, end, slack)]
@@ -220,14 +259,7 @@ def _points_contradict(system: System, records: list[Any], tolerance: float) -> 
             if body_2 == body:
                 common = _common(normals, normals_2)
                 rods.append((begin, count + 2 * j + 1, float(np.linalg.norm(common @ (at_2 - at))) - rounding))
-    rods = [rod for rod in rods if rod[2] > 0.0]
-    longest = sorted(rods, key=lambda rod: -rod[2])
-    sources = list(dict.fromkeys([rod[0] for rod in longest]))[:MOST_SOURCES]
-    if not sources or not graph.edges:
-        return False
-    row = {source: k for k, source in enumerate(sources)}
-    paths = graph.distances(count + 2 * len(slide_sets), sources)
-    return any(paths[row[a], b] < least for a, b, least in rods if a in row)
+    return rods
 
 
 def _join(graph: _Graph, a: Node, b: Node, length: float) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -235,9 +236,8 @@ def _freedoms(count: int) -> str:
     return f"{count} degree{'' if count == 1 else 's'} of freedom"
 
 
-def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
-    """See :meth:`cardan.Mechanism.diagnose`."""
-    tolerance = verdict.checked_tolerance(tolerance)
+def _checked_coordinates(system: System, state: State) -> FloatArray:
+    """Poses of a state, in the order of the bodies of the system; ModelError if they are not of it, or not finite."""
     if set(state.names) != set(system.names):
         raise ModelError(
             f"the state has the bodies {list(state.names)[:5]}, the mechanism {list(system.names)[:5]}; pass a "
@@ -248,9 +248,15 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
             raise ModelError(f"the pose of body {name!r} is {row.tolist()}; every number in it must be finite")
         if np.abs(row).max() > check.LARGEST:
             raise ModelError(f"the pose of body {name!r} is {row.tolist()}; no number may exceed {check.LARGEST}")
-    coordinates = state.coordinates
-    if state.names != system.names:
-        coordinates = coordinates[[state.names.index(name) for name in system.names]]
+    if state.names == system.names:
+        return state.coordinates
+    return state.coordinates[[state.names.index(name) for name in system.names]]
+
+
+def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
+    """See :meth:`cardan.Mechanism.diagnose`."""
+    tolerance = verdict.checked_tolerance(tolerance)
+    coordinates = _checked_coordinates(system, state)
     values = {**system.values, **state.variables}
     variables = [values[name] for name in system.variable_names]
     near = np.array([*variables, *[state.angles.get(key, 0.0) for key in system.counted_angles]])
@@ -270,12 +276,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     motions, free_motions = _motions(system, coordinates, near, found) or (None, None)
     rates = _rates(system.rated, coordinates, near, state.time, tolerance) if system.rated is not system else None
     undecided = not judged.met or any(f.curvature.infinitesimal is None for f in found)
-    nearly = None
-    if not judged.met and judged.residual <= NEARLY_CLOSED:
-        accepting = accepting_tolerance(judged.residual)
-        wider = find(accepting)
-        if all(f.is_closed for f in wider):
-            nearly = accepting, unknowns - sum(f.rank for f in wider)
+    nearly = None if judged.met else _nearly_closed(judged.residual, unknowns, find)
     return Diagnosis(
         dof=unknowns - rank,
         undriven=unknowns - sum(f.driven_rank for f in found),
@@ -305,6 +306,17 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         redundant_rates=[] if rates is None else rates[1],
         parameters=system.variables.free,
     )
+
+
+def _nearly_closed(
+    residual: float, unknowns: int, find: Callable[[float], list[_Freedom]]
+) -> tuple[float, int] | None:
+    """The tolerance that accepts a pose that is nearly closed, and the degrees of freedom by it."""
+    if residual > NEARLY_CLOSED:
+        return None
+    accepting = accepting_tolerance(residual)
+    wider = find(accepting)
+    return (accepting, unknowns - sum(f.rank for f in wider)) if all(f.is_closed for f in wider) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,7 +242,7 @@ def _nested(tables: Sequence[tuple[tuple[str, ...], list[str]]], values: list[di
 def lines_of(text: str, as_json: bool, paths: Sequence[Path]) -> list[int]:
     """Lines of keys, or of the nearest table around each; 1 if the text cannot be scanned."""
     try:
-        lines = _json_lines(text) if as_json else _toml_lines(text)
+        lines = _json_lines(text) if as_json else _TomlLines(text).find()
     except (IndexError, ValueError, RecursionError):
         lines = {}
     found = []
@@ -264,76 +264,106 @@ _TOML_TOKEN: Final = re.compile(
 )
 
 
-def _toml_lines(text: str) -> dict[Path, int]:
-    """Lines of all keys of a TOML text that the standard library has accepted."""
-    found: dict[Path, int] = {}
-    line, at = 1, 0
-    table: Path = ()
-    arrays: dict[Path, int] = {}
-    stack: list[tuple[str, Path]] = []  # of inline tables and arrays of values
-    key: list[str] = []
-    header = ""  # the brackets of a header that is open
-    in_key = True
-    path: Path = ()
-    index: list[int] = []
-    while at < len(text):
-        if in_key and not stack and not key and not header and (whole := _WHOLE.match(text, at)):
-            value = whole[2]
-            if value.count("[") == value.count("]") and value.count("{") == value.count("}"):
-                if len(table) < DEEPEST:
-                    found.setdefault((*table, whole[1]), line)  # which is the line of everything in it
-                line, at = line + 1, whole.end()
+class _TomlLines:
+    """Finds the lines of all keys of a TOML text that the standard library has accepted."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines: dict[Path, int] = {}
+        self.line, self.at = 1, 0
+        self.table: Path = ()
+        self.arrays: dict[Path, int] = {}
+        self.stack: list[tuple[str, Path]] = []  # of inline tables and arrays of values
+        self.index: list[int] = []
+        self.key: list[str] = []
+        self.path: Path = ()
+        self.header = ""  # the brackets of a header that is open
+        self.in_key = True
+
+    def find(self) -> dict[Path, int]:
+        """The line of each key."""
+        while self.at < len(self.text):
+            if self._read_whole_line():
                 continue
-        match = _TOML_TOKEN.match(text, at)
-        if match is None:
-            break
-        kind, token = str(match.lastgroup), match.group()
-        at = match.end()
-        if kind == "newline":
-            if not stack:
-                key, in_key, path = [], True, ()
-        elif kind == "open" and in_key and not stack and not key:
-            header += token
-        elif header:
-            if kind == "close":
-                header = header[:-1]
-                if not header:
-                    table = tuple(key)
-                    if text[at - 2 : at] == "]]":
-                        arrays[table] = arrays.get(table, -1) + 1
-                        table = (*table, arrays[table])
-                    for length in range(1, min(len(table), DEEPEST) + 1):
-                        found.setdefault(table[:length], line)
-                    key = []
-            elif kind in ("bare", "string"):
-                key.append(_key(kind, token))
-        elif in_key and kind in ("bare", "string"):
-            key.append(_key(kind, token))
-        elif in_key and token == "=":
-            base = stack[-1][1] if stack else table
-            path = (*base, *key)
-            for length in range(len(base) + 1, min(len(path), DEEPEST) + 1):
-                found.setdefault(path[:length], line)
-            key, in_key = [], False
-        elif kind == "open":
+            match = _TOML_TOKEN.match(self.text, self.at)
+            if match is None:
+                break
+            kind, token = str(match.lastgroup), match.group()
+            self.at = match.end()
+            if kind == "newline":
+                if not self.stack:
+                    self.key, self.in_key, self.path = [], True, ()
+            elif kind == "open" and self.in_key and not self.stack and not self.key:
+                self.header += token
+            elif self.header:
+                self._read_header(kind, token)
+            elif self.in_key and kind in ("bare", "string"):
+                self.key.append(_key(kind, token))
+            elif self.in_key and token == "=":
+                self._begin_value()
+            else:
+                self._read_value(kind, token)
+            self.line += token.count("\n")
+        return self.lines
+
+    def _note(self, path: Path, first: int) -> None:
+        """The line of a path, and of its parents from a length on."""
+        for length in range(first, min(len(path), DEEPEST) + 1):
+            self.lines.setdefault(path[:length], self.line)
+
+    def _read_whole_line(self) -> bool:
+        """A line with one key and its value, which most lines are: its line is that of everything in it."""
+        if not self.in_key or self.stack or self.key or self.header:
+            return False
+        whole = _WHOLE.match(self.text, self.at)
+        if whole is None:
+            return False
+        value = whole[2]
+        if value.count("[") != value.count("]") or value.count("{") != value.count("}"):
+            return False
+        if len(self.table) < DEEPEST:
+            self.lines.setdefault((*self.table, whole[1]), self.line)
+        self.line, self.at = self.line + 1, whole.end()
+        return True
+
+    def _read_header(self, kind: str, token: str) -> None:
+        if kind in ("bare", "string"):
+            self.key.append(_key(kind, token))
+        elif kind == "close":
+            self.header = self.header[:-1]
+            if not self.header:
+                self.table = tuple(self.key)
+                if self.text[self.at - 2 : self.at] == "]]":
+                    self.arrays[self.table] = self.arrays.get(self.table, -1) + 1
+                    self.table = (*self.table, self.arrays[self.table])
+                self._note(self.table, 1)
+                self.key = []
+
+    def _begin_value(self) -> None:
+        base = self.stack[-1][1] if self.stack else self.table
+        self.path = (*base, *self.key)
+        self._note(self.path, len(base) + 1)
+        self.key, self.in_key = [], False
+
+    def _read_value(self, kind: str, token: str) -> None:
+        stack, index = self.stack, self.index
+        if kind == "open":
             if stack and stack[-1][0] == "[":
-                path = (*stack[-1][1], index[-1])
-                found.setdefault(path, line)
-            stack.append((token, path))
+                self.path = (*stack[-1][1], index[-1])
+                self.lines.setdefault(self.path, self.line)
+            stack.append((token, self.path))
             index.append(0)
-            in_key = token == "{"
+            self.in_key = token == "{"
         elif kind == "close":
             if stack:
-                _, path = stack.pop()
+                _, self.path = stack.pop()
                 index.pop()
-            in_key = False
+            self.in_key = False
         elif token == "," and stack:
             index[-1] += 1
-            in_key, key = stack[-1][0] == "{", []
+            self.in_key, self.key = stack[-1][0] == "{", []
         elif stack and stack[-1][0] == "[":
-            found.setdefault((*stack[-1][1], index[-1]), line)
-        line += token.count("\n")
-    return found
+            self.lines.setdefault((*stack[-1][1], index[-1]), self.line)
 
 
 def _key(kind: str, token: str) -> str:

@@ -12,6 +12,7 @@ as long as each turn leads nearer to a limit.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -108,13 +109,7 @@ class Explorer:
                     continue
                 names = [stop.name for stop, row in self.stops if row in held and row not in self.held]
                 return Extreme(self._value(q), f"limit {names[-1]}" if names else "dead point")
-            if direction is None or gradient is None:
-                direction = slope
-            else:
-                mixed = max(0.0, float(slope @ (slope - gradient)) / float(gradient @ gradient))
-                direction = slope + mixed * self._project(direction, rows)
-                if float(direction @ slope) <= 0.0:
-                    direction = slope
+            direction = self._conjugate(direction, gradient, slope, rows)
             gradient = slope
             t = direction / np.linalg.norm(direction)
             step = reach * self._step(t)
@@ -136,11 +131,9 @@ class Explorer:
                 if not nearer and not may_end:
                     return Extreme(sign * np.inf, "no end")
                 if frozen is None and nearer and not is_one:
-                    kept = {row: float(self.problem.residual(moved)[row]) for row in nearer}
-                    goes_on = np.linalg.norm(self._slope(moved, sign, held | kept)[0]) > FLAT * whole
-                    frozen = set(nearer) if goes_on else set()
-                    held |= kept if goes_on else {}
-                    direction = None
+                    kept = self._kept(moved, sign, held, nearer, whole)
+                    frozen, direction = set(kept), None
+                    held |= kept
                 lap = moved
             q = moved
             if passed is not None:
@@ -149,6 +142,22 @@ class Explorer:
                 direction = None
         text = f"no end of the range was found in {STEPS} steps"
         raise ModelError(f"{text}; limit the other freedoms of the mechanism, or begin nearer to the end")
+
+    def _conjugate(self, last: Any, gradient: Any, slope: FloatArray, rows: FloatArray) -> FloatArray:
+        """The direction of the next step: conjugate to the last one, or along the slope."""
+        if last is None or gradient is None:
+            return slope
+        mixed = max(0.0, float(slope @ (slope - gradient)) / float(gradient @ gradient))
+        direction = slope + mixed * self._project(last, rows)
+        return slope if float(direction @ slope) <= 0.0 else direction
+
+    def _kept(
+        self, q: FloatArray, sign: float, held: dict[int, float], nearer: Iterable[int], whole: float
+    ) -> dict[int, float]:
+        """Limits that come nearer in each lap, with their coordinates, if the range goes on without these."""
+        kept = {row: float(self.problem.residual(q)[row]) for row in nearer}
+        goes_on = np.linalg.norm(self._slope(q, sign, held | kept)[0]) > FLAT * whole
+        return kept if goes_on else {}
 
     def _is_straight(
         self, q: FloatArray, slope: FloatArray, moved: FloatArray, sign: float, held: dict[int, float]

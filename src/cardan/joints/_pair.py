@@ -108,64 +108,79 @@ def evaluate(table, x, w):
 
 
 @inner
-def solve_step(table, w, op):
-    """STEP ← M⁻¹(−F), or M⁻¹(−∂F/∂t) for RATES, as lengths along the tangents; False if M is singular.
+def first_row(w, i, first, second, op):
+    """Row i of M and of the right-hand side, returned: r·T¹ᵢ."""
+    A, B = w.rows_a, w.rows_b
+    row = tail(w.matrix, 5 * i)
+    t = tail(A, 3 + 3 * i)
+    value = 0.0
+    for c in range(3):
+        r = A[c] - B[c]
+        value += (w.latest[c] if op == RATES else -r) * t[c]
+    for k in range(first):
+        s = 0.0
+        for c in range(3):
+            s += A[3 + 3 * k + c] * t[c] + (A[c] - B[c]) * A[3 * (1 + first + i + k) + c]
+        row[k] = s
+    for k in range(second):
+        row[first + k] = -dot(tail(B, 3 + 3 * k), t)
+    return value
 
-    HELD coordinates stay.  RATES reads u and Ω from LATEST.  The second rows of CROSSED curves are r·T².
+
+@inner
+def second_row(w, j, first, second, crossed, op):
+    """Row first + j of M and of the right-hand side, returned: N·T²ⱼ, or r·T² of CROSSED curves."""
+    A, B, N = w.rows_a, w.rows_b, w.normal
+    row = tail(w.matrix, 5 * (first + j))
+    t = tail(B, 3 + 3 * j)
+    h = w.spare
+    for c in range(3):
+        h[c] = A[c] - B[c] if crossed else N[c]
+    if op == RATES:
+        O = tail(w.latest, 3)
+        value = -(
+            h[0] * (O[1] * t[2] - O[2] * t[1])
+            + h[1] * (O[2] * t[0] - O[0] * t[2])
+            + h[2] * (O[0] * t[1] - O[1] * t[0])
+        )
+        value += dot(w.latest, t) if crossed else 0.0
+    else:
+        value = -dot(h, t)
+    for k in range(first):
+        row[k] = dot(tail(A, 3), t) if crossed else dot(tail(N, 3 + 3 * k), t)
+    for k in range(second):
+        row[first + k] = dot(h, tail(B, 3 * (1 + second + j + k)))
+        if crossed:
+            row[first + k] -= dot(t, t)
+    return value
+
+
+@inner
+def solve_step(table, w, op):
+    """step ← M⁻¹(−F), or M⁻¹(−∂F/∂t) for RATES, as lengths along the tangents; False if M is singular.
+
+    Held coordinates stay.  RATES reads u and Ω from ``latest``.
     """
     crossed = table.form == CROSSED
     A = w.rows_a
     B = w.rows_b
-    N = w.normal
     m = w.matrix
     step = w.step
-    size = table.numbers.extent
     first = PairShape(table.shapes).freedoms
     second = PairShape(table.shapes, 1).freedoms
     n = first + second
-    big = sqrt(dot(N, N))
+    scale = 1.0 if crossed else table.numbers.extent / sqrt(dot(w.normal, w.normal))
     for k in range(n):
         t = tail(A, 3 + 3 * k) if k < first else tail(B, 3 + 3 * (k - first))
         w.per_length[k] = 1.0 / sqrt(dot(t, t))
     for i in range(n):
         row = tail(m, 5 * i)
+        weight = w.per_length[i]
         if i < first:
-            t = tail(A, 3 + 3 * i)
-            weight = w.per_length[i]
-            value = 0.0
-            for c in range(3):
-                r = A[c] - B[c]
-                value += (w.latest[c] if op == RATES else -r) * t[c]
-            for k in range(first):
-                s = 0.0
-                for c in range(3):
-                    s += A[3 + 3 * k + c] * t[c] + (A[c] - B[c]) * A[3 * (1 + first + i + k) + c]
-                row[k] = s
-            for k in range(second):
-                row[first + k] = -dot(tail(B, 3 + 3 * k), t)
+            value = first_row(w, i, first, second, op)
         else:
-            j = i - first
-            t = tail(B, 3 + 3 * j)
-            weight = w.per_length[i] if crossed else w.per_length[i] * size / big
-            h = w.spare
-            for c in range(3):
-                h[c] = A[c] - B[c] if crossed else N[c]
-            if op == RATES:
-                O = tail(w.latest, 3)
-                value = -(
-                    h[0] * (O[1] * t[2] - O[2] * t[1])
-                    + h[1] * (O[2] * t[0] - O[0] * t[2])
-                    + h[2] * (O[0] * t[1] - O[1] * t[0])
-                )
-                value += dot(w.latest, t) if crossed else 0.0
-            else:
-                value = -dot(h, t)
-            for k in range(first):
-                row[k] = dot(tail(A, 3), t) if crossed else dot(tail(N, 3 + 3 * k), t)
-            for k in range(second):
-                row[first + k] = dot(h, tail(B, 3 * (1 + second + j + k)))
-                if crossed:
-                    row[first + k] -= dot(t, t)
+            value = second_row(w, i - first, first, second, crossed, op)
+            weight *= scale
         for k in range(n):
             row[k] *= weight * w.per_length[k]
         row[4] = value * weight

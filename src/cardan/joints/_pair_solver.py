@@ -179,58 +179,57 @@ def search(table, x, w, width, known):
     return REGULAR if found == CROSSING else found
 
 
-def _solve(op, ints, unused, x, unused_1, unused_2, unused_3, unused_4):
-    """SOLVE: contact coordinates in x ← solved; workspace ← values there; STATUS.  RATES: STEP ← ṡ as lengths.
-    JUDGE, after SOLVE: LEAST and MOST, and the status CROSSING where the curvature of a CONTINUOUS pair is too small.
-
-    Coordinates that are all zero, or not finite, are not known: the pair is searched for.  So it is where Newton's
-    method fails, or finds a pair at which the shapes cross.  But coordinates of a CONTINUOUS pair that are not finite
-    are LOST: the values are no numbers.
-    """
-    table = PairTable(ints)
-    w = space(table, x)
-    n = PairShape(table.shapes).freedoms + PairShape(table.shapes, 1).freedoms
-    if op == RATES:
-        for k in range(n):
-            w.held[k] = 0.0
-        if not solve_step(table, w, RATES):
-            for k in range(n):
-                w.step[k] = nan
-        return 0
-    continuous = table.numbers.continuous != 0.0
-    if op == JUDGE:
-        judge(table, w)
-        if continuous and w.status == REGULAR and not w.least > FLAT:
-            w.status = CROSSING
-        return 0
-    open_pose(x, w)
-    width = PairShape(table.shapes).width + PairShape(table.shapes, 1).width
+@inner
+def is_any(x, width):
+    """Whether a contact coordinate is not zero: only then are they known."""
     known = False
-    finite = True
     for p in range(width):
         known = known or x[PARAMETERS + p] != 0.0
+    return known
+
+
+@inner
+def lose(w):
+    """The values of a pair that is LOST: no numbers."""
+    for k in range(18):
+        w.rows_a[k] = nan
+        w.rows_b[k] = nan
+    for k in range(9):
+        w.normal[k] = nan
+    for k in range(3):
+        w.unit[k] = nan
+    w.gap = nan
+    w.status = LOST
+
+
+@inner
+def normalise(table, x):
+    """Contact coordinates of spheres ← unit vectors."""
+    at = PARAMETERS
+    for k in range(2):
+        shape = PairShape(table.shapes, k)
+        if shape.width > shape.freedoms:
+            f = 1.0 / sqrt(dot(tail(x, at), tail(x, at)))
+            for c in range(3):
+                x[at + c] *= f
+        at += shape.width
+
+
+@inner
+def solve_pair(table, x, w, continuous):
+    """Contact coordinates in x ← solved; workspace ← values there, and the status."""
+    open_pose(x, w)
+    width = PairShape(table.shapes).width + PairShape(table.shapes, 1).width
+    known = is_any(x, width)
+    finite = True
+    for p in range(width):
         finite = finite and abs(x[PARAMETERS + p]) < NONE
     if continuous and not finite:
-        for k in range(9):
-            w.normal[k] = nan
-        for k in range(18):
-            w.rows_a[k] = nan
-            w.rows_b[k] = nan
-        for k in range(3):
-            w.unit[k] = nan
-        w.gap = nan
-        w.status = LOST
-        return 0
+        lose(w)
+        return
     status = FAR
     if known and finite:
-        at = PARAMETERS
-        for k in range(2):
-            shape = PairShape(table.shapes, k)
-            if shape.width > shape.freedoms:  # a unit vector
-                f = 1.0 / sqrt(dot(tail(x, at), tail(x, at)))
-                for c in range(3):
-                    x[at + c] *= f
-            at += shape.width
+        normalise(table, x)
         status = newton(table, x, w, ITERATIONS, continuous)
     crossing = False
     if status == REGULAR and not continuous:
@@ -238,12 +237,35 @@ def _solve(op, ints, unused, x, unused_1, unused_2, unused_3, unused_4):
     if crossing or (status != REGULAR and not (continuous and known)):
         status = search(table, x, w, width, crossing)
         evaluate(table, x, w)
-    known = False
-    for p in range(width):
-        known = known or x[PARAMETERS + p] != 0.0
-    if not known and width > 0:
+    if width > 0 and not is_any(x, width):
         x[PARAMETERS] = ZERO
     w.status = status
+
+
+def _solve(op, ints, unused, x, unused_1, unused_2, unused_3, unused_4):
+    """SOLVE: contact coordinates in x ← solved; workspace ← values there, and the status.  RATES: step ← ṡ as lengths.
+    JUDGE, after SOLVE: least and most, and the status CROSSING where the curvature of a continuous pair is too small.
+
+    Coordinates that are all zero, or not finite, are not known: the pair is searched for.  So it is where Newton's
+    method fails, or finds a pair at which the shapes cross.  But coordinates of a continuous pair that are not finite
+    are LOST: the values are no numbers.
+    """
+    table = PairTable(ints)
+    w = space(table, x)
+    continuous = table.numbers.continuous != 0.0
+    if op == RATES:
+        n = PairShape(table.shapes).freedoms + PairShape(table.shapes, 1).freedoms
+        for k in range(n):
+            w.held[k] = 0.0
+        if not solve_step(table, w, RATES):
+            for k in range(n):
+                w.step[k] = nan
+    elif op == JUDGE:
+        judge(table, w)
+        if continuous and w.status == REGULAR and not w.least > FLAT:
+            w.status = CROSSING
+    else:
+        solve_pair(table, x, w, continuous)
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from cardan import joints
 from cardan.constraints.registry import Primitive
@@ -16,7 +16,7 @@ from cardan.joints.making import OF_ONE
 from cardan.mechanism import constraints, contacts, parameters, removing
 from cardan.mechanism import loads as _loads
 from cardan.mechanism.methods import Methods
-from cardan.quantities import InSI, Quantity
+from cardan.quantities import InSI, Length
 from cardan.system import check
 from cardan.system.formulas import Parameter
 from cardan.system.parts import Body, Frame, Point
@@ -154,7 +154,7 @@ class Building(Methods):
         *,
         mode: Literal["slide", "roll", "roll_without_spin"] = "slide",
         side: Literal["outside", "inside", "crossing"] = "outside",
-        start: Annotated[tuple[Any, Any] | None, Quantity("")] = None,
+        start: InSI = None,
         unilateral: bool = False,
         jacobian: Literal["exact", "differences"] = "exact",
         query: Any = None,
@@ -180,9 +180,7 @@ class Building(Methods):
         given = (mode, side, start, unilateral, jacobian, query)
         return contacts.contact(self._model, name, face_a, face_b, *given)
 
-    def wheel(
-        self, name: str, frame: Frame, radius: Annotated[float, Quantity("length")], face: Attachment | None = None
-    ) -> Joint:
+    def wheel(self, name: str, frame: Frame, radius: Length, face: Attachment | None = None) -> Joint:
         """A thin disc that rolls without slipping: its centre is the origin of the frame, its axle the z axis.
 
         radius [m].  face: the surface on which it rolls; without it, the xy plane of the ground.  A short form of

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from cardan.quantities import Quantity, annotated
@@ -37,12 +38,13 @@ def builder(kind: type[Shape]) -> Callable[..., Shape]:
     return made
 
 
+@cache
 def fields_of(kind: type[Shape]) -> dict[str, tuple[Quantity, Any]]:
     """What a file has of a class of shapes: the quantity and the default of each argument of its builder."""
     return {p.name: (annotated(kind, p), p.default) for p in inspect.signature(builder(kind)).parameters.values()}
 
 
-def values_of(shape: Any) -> Mapping[str, Any]:
+def values_of(shape: Shape) -> Mapping[str, Any]:
     """What a file has of a shape, in SI: the result of its method ``_in_file``, or else its fields."""
     found: Callable[[], Mapping[str, Any]] | None = getattr(shape, "_in_file", None)
     return {key: getattr(shape, key) for key in fields_of(type(shape))} if found is None else found()

@@ -16,16 +16,16 @@ NODE, OUTPUT = Node.size, Output.size
 
 
 @exact_inner
-def apply(op, a, b):
-    """The value of an operation; NaN where it is not defined."""
-    if op == 2:
-        return a + b
-    if op == 3:
-        return a - b
-    if op == 4:
-        return a * b
-    if op == 5:
-        return a / b if b != 0.0 else nan
+def power(a, b):
+    """a to the power b."""
+    if a > 0.0 or (a < 0.0 and b == int(b)) or (a == 0.0 and b >= 0.0):
+        return a**b
+    return nan
+
+
+@exact_inner
+def apply_function(op, a):
+    """The value of a function of one number; NaN where it is not defined."""
     if op == 6:
         return sqrt(a) if a >= 0.0 else nan
     if op == 7:
@@ -48,13 +48,25 @@ def apply(op, a, b):
         return sinh(a) if abs(a) < 700.0 else nan
     if op == 16:
         return cosh(a) if abs(a) < 700.0 else nan
-    if op == 17:
-        return tanh(a)
+    return tanh(a)
+
+
+@exact_inner
+def apply(op, a, b):
+    """The value of an operation; NaN where it is not defined."""
+    if op == 2:
+        return a + b
+    if op == 3:
+        return a - b
+    if op == 4:
+        return a * b
+    if op == 5:
+        return a / b if b != 0.0 else nan
     if op == 18:
         return atan2(a, b)
-    if a > 0.0 or (a < 0.0 and b == int(b)) or (a == 0.0 and b >= 0.0):
-        return a**b
-    return nan
+    if op > 18:
+        return power(a, b)
+    return apply_function(op, a)
 
 
 def _expand(op, ints, floats, q, step, out, jacobian, work):

@@ -297,15 +297,7 @@ class Plan:
             other = self._other(p)
             if p.body in self.normals and other.body in self.normals:
                 planes.join((p.body, self.level(p)), (other.body, self.level(other)))
-        seen: dict[str, list[Place]] = {}
-        for p in hinges:
-            for q in seen.setdefault(p.body, []):
-                if np.abs(p.origin - q.origin).max() <= self._tolerance:
-                    pins.join(p.key, q.key)
-                    for a, b in ((p, q), (self._other(p), self._other(q))):
-                        if a.body in self.normals and b.body in self.normals:
-                            planes.join((a.body, self.level(a)), (b.body, self.level(b)))
-            seen[p.body].append(p)
+        self._join_pins(hinges, pins, planes)
         self._pins: dict[Any, list[Place]] = {}
         for p in hinges:
             self._pins.setdefault(pins.find(p.key), []).append(p)
@@ -322,14 +314,31 @@ class Plan:
         for node in nodes:
             taken = {self.layers[other] for other in conflicts[node] if other in self.layers}
             self.layers[node] = next(k for k in range(len(taken) + 1) if k not in taken)
-        self.thickness = 1.5 * self.r
+        self.thickness = self._thickness(by_body)
+
+    def _join_pins(self, hinges: Sequence[Place], pins: _Sets, planes: _Sets) -> None:
+        """Hinges of a body at one place have one pin, and lie in one plane."""
+        seen: dict[str, list[Place]] = {}
+        for p in hinges:
+            for q in seen.setdefault(p.body, []):
+                if np.abs(p.origin - q.origin).max() <= self._tolerance:
+                    pins.join(p.key, q.key)
+                    for a, b in ((p, q), (self._other(p), self._other(q))):
+                        if a.body in self.normals and b.body in self.normals:
+                            planes.join((a.body, self.level(a)), (b.body, self.level(b)))
+            seen[p.body].append(p)
+
+    def _thickness(self, by_body: Mapping[str, Sequence[Place]]) -> float:
+        """Of all flat bodies: thin enough for their layers between the levels of each body."""
+        thickness = 1.5 * self.r
         count = max(self.layers.values(), default=0) + 2
-        for name, own in by_body.items():
+        for name, places in by_body.items():
             if name in self.normals:
-                levels = sorted({self.level(p) for p in own if p.form is Form.HINGE})
+                levels = sorted({self.level(p) for p in places if p.form is Form.HINGE})
                 if len(levels) > 1:
                     spacing = min(b - a for a, b in pairwise(levels)) * self._tolerance
-                    self.thickness = min(self.thickness, spacing / (count * (1.0 + GAP)))
+                    thickness = min(thickness, spacing / (count * (1.0 + GAP)))
+        return thickness
 
     def _overlaps(self, nodes: Any, planes: _Sets, by_body: Mapping[str, Sequence[Place]], conflicts: Any) -> None:
         """Bodies of one plane that overlap in the state are in conflict."""
