@@ -223,6 +223,8 @@ DECLARED = (  # modules with tables and workspaces, in the order of the page
     "cardan.analysis.tables",
     "cardan.joints.tables",
     "cardan.geometry.tables",
+    "cardan.dynamics.tables",
+    "cardan.interact.tables",
 )
 
 

@@ -8,7 +8,6 @@ order of the bodies, the unit of length, or a rigid motion of the whole mechanis
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 
@@ -40,32 +39,37 @@ class Restarts:
         seeds = np.frombuffer(b"".join(digests), dtype=np.int64)
         sizes = {"bodies": len(system.names), "variables": len(names), "angles": len(system.counted_angles)}
         free = len(system.variables.free)
+        self._how = Draw.new(center=self.center, length=length)
         self.table: IntArray = Drawn.new(open=seeds.size, free=free, seeds=seeds, **sizes).as_ints
 
     def anywhere(self, attempt: int, reach: float = REACH) -> FloatArray:
         """Uniform orientations, reference points within ± reach·L of the centre; solver coordinates, flat."""
-        draw = Draw.new(attempt=attempt, reach=reach * self.length, center=self.center)
-        return self._draw(_draws.ANYWHERE, self.authored, draw)
+        self._how.attempt, self._how.reach = attempt, reach * self.length
+        return self._draw(_draws.ANYWHERE, self.authored)
 
     def some(self, best: FloatArray, attempt: int) -> FloatArray:
         """Some bodies as in :meth:`anywhere`, the others as in ``best``."""
-        draw = Draw.new(attempt=attempt, reach=REACH * self.length, center=self.center)
-        return self._draw(_draws.SOME, self.authored, draw, best)
+        self._how.attempt, self._how.reach = attempt, REACH * self.length
+        return self._draw(_draws.SOME, self.authored, best)
 
     def near(self, q: FloatArray, attempt: int, size: float, length: float) -> FloatArray:
         """q with every body rotated by up to about ``size`` rad and moved by up to ``size``·length."""
-        return self._draw(_draws.NEAR, q, Draw.new(attempt=attempt, spread=size, length=length))
+        self._how.attempt, self._how.spread, self._how.length = attempt, size, length
+        return self._draw(_draws.NEAR, q)
 
     def between(self, q: FloatArray, target: FloatArray, share: float) -> FloatArray:
         """Poses at a share of the way from q to target."""
-        return self._draw(_draws.BETWEEN, q, Draw.new(share=share), target)
+        self._how.share = share
+        return self._draw(_draws.BETWEEN, q, target)
 
     def apart(self, q: FloatArray, other: FloatArray) -> float:
         """Squared distance of two poses: displacements in units of L, rotations as chords."""
-        return float(self._draw(_draws.APART, q, Draw.new(length=self.length), other)[0])
+        self._how.length = self.length
+        return float(self._draw(_draws.APART, q, other)[0])
 
-    def _draw(self, op: int, q: FloatArray, draw: Any, other: FloatArray | None = None) -> FloatArray:
+    def _draw(self, op: int, q: FloatArray, other: FloatArray | None = None) -> FloatArray:
         out: FloatArray = np.empty_like(self.authored)
+        how = self._how.as_floats
         with np.errstate(over="ignore"):  # products modulo 2⁶⁴ overflow, which the interpreter warns of
-            _blocks.call_at(_draws.DRAW, op, self.table, draw.as_floats, q, q if other is None else other, out, q, q)
+            _blocks.call_at(_draws.DRAW, op, self.table, how, q, q if other is None else other, out, q, q)
         return out

@@ -143,13 +143,16 @@ def _accessors(name: str, kind: Kind, first: int) -> tuple[Any, Any]:
     def write_floats(record: Any, value: Any) -> None:
         record._floats[first:last] = value
 
+    def refuse(record: Any, value: Any) -> None:
+        raise AttributeError(f"{type(record).__name__}.{name} is where records follow; it cannot be assigned")
+
     def refer(record: Any, value: Any) -> None:
         record._refer(name, first, refers, value)
 
     if refers == "function":
         return lambda record: int(record._ints[first]), write_int
     if kind.count == 0 and refers is not None:
-        return read_table, None
+        return read_table, refuse
     if refers is not None:
         return (read_within, write_int) if kind.within else (read_reference, refer)
     if kind.count is None:
