@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.coordinates import formulations
-from cardan.coordinates.shares import SharedJob, Shares, Tables
+from cardan.coordinates.parallel_springs import SharedJob, Shares, Tables
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
 from cardan.solvers.problem import Budget, Run

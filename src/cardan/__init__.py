@@ -102,9 +102,9 @@ if TYPE_CHECKING:
         tanh,
     )
     from cardan.constraints.jets import Jet
-    from cardan.constraints.own_motion import JointMotion, joint_motion
     from cardan.constraints.spline import Spline, spline
     from cardan.constraints.user import primitive, rate_primitive
+    from cardan.constraints.user_motion import JointMotion, joint_motion
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.dynamics.loads import Load
     from cardan.errors import CardanError, ModelError, ReadOnlyError, SessionError, UnknownNameError
@@ -143,7 +143,7 @@ _MODULES = {
     "constraints.functions": "acos angular_velocity asin atan atan2 clip cos cosh cross dot exp log norm rate "
     "rotation_vector sin sinh sqrt tan tanh",
     "constraints.jets": "Jet",
-    "constraints.own_motion": "JointMotion joint_motion",
+    "constraints.user_motion": "JointMotion joint_motion",
     "constraints.spline": "Spline spline",
     "constraints.user": "primitive rate_primitive",
     "diagnosis.freedom": "Diagnosis",

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan.constraints import by_hand, kernels
+from cardan.constraints import kernels, user_kernels
 from cardan.constraints.expression import FUNCTIONS, Graph
 from cardan.constraints.registry import KINDS, REGISTRY
 from cardan.constraints.user import MOST_ROWS, Recipe
@@ -971,7 +971,7 @@ def test_a_local_primitive_by_hand_raises_a_clear_error_when_pickled():
 )
 def test_a_missing_primitive_by_hand_is_named_in_the_error(module, name):
     with pytest.raises(cd.ModelError, match=rf"'{name}'.*module {module!r}"):
-        by_hand.named(module, name)
+        user_kernels.named(module, name)
 
 
 DAMAGED = {

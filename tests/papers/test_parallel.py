@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan.coordinates import formulations, shares
+from cardan.coordinates import formulations, parallel_springs
 from cardan.errors import ModelError
 from cardan.system.state import Pose
 from papers import parallel
@@ -163,6 +163,6 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(shares._shares, "move_groups", fail)
+    monkeypatch.setattr(parallel_springs._shares, "move_groups", fail)
     with pytest.raises(ZeroDivisionError):
         springs.run(3, 2)

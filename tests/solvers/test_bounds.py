@@ -14,7 +14,7 @@ import pytest
 
 import cardan as cd
 from cardan.analysis.starts import start_coordinates
-from cardan.coordinates import formulations, relative, shares
+from cardan.coordinates import formulations, parallel_springs, relative
 from cardan.coordinates.tables import TreeWork
 from cardan.examples import REGISTRY, random_start
 from cardan.kernel.memory import JIT_DISABLED
@@ -354,14 +354,14 @@ def test_the_matrices_of_linear_algebra_cannot_be_shorter(algebra):
 @pytest.mark.nojit
 @only_without_the_jit
 def test_the_workspace_of_springs_cannot_be_shorter(monkeypatch):
-    whole = shares.Tables.__init__
+    whole = parallel_springs.Tables.__init__
     spare = 9  # of 3 × 9: the constraint with the most components has fewer rows than the tallest, which has 3 × 6
 
     def shortened(self, *given):
         whole(self, *given)
         self.work -= spare + 1
 
-    monkeypatch.setattr(shares.Tables, "__init__", shortened)
+    monkeypatch.setattr(parallel_springs.Tables, "__init__", shortened)
     with pytest.raises(IndexError):
         parallel.Springs(parallel.scattered(5, 0)).run(1, threads=2)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan.coordinates import formulations, shares
+from cardan.coordinates import formulations, parallel_springs
 from cardan.examples import REGISTRY, random_start
 from cardan.solvers import methods
 from cardan.solvers.problem import Job
@@ -182,7 +182,7 @@ def test_a_long_chain_is_bitwise_equal_for_any_number_of_workers(options):
     m = parallel.chain(700)
     limits = {"method": "gradient", "tolerance": 1e-3 / m.system.length, "max_iterations": 24, "spring": options}
     one = m.assemble(scattered(700, 3), **limits)
-    assert shares.Tables(m.system, formulations.problem(m.system, "manifold")).evaluations > 4
+    assert parallel_springs.Tables(m.system, formulations.problem(m.system, "manifold")).evaluations > 4
     for workers in (2, 3):
         assert same(one, m.assemble(scattered(700, 3), workers=workers, **limits))
 

@@ -8,9 +8,9 @@ import pytest
 import cardan as cd
 from cardan import geometry as g
 from cardan.shapes.curved import Curved
-from cardan.view import clip, protocol, touches
+from cardan.view import clip, contact_marks, protocol
 from cardan.view.bench import Bench
-from cardan.view.looks import Looks
+from cardan.view.body_shapes import Looks
 from cardan.view.server import Server
 from chromium import Browser, wait_until
 from pointer import SHOTS, drag, drawn, line
@@ -56,8 +56,8 @@ def test_frames_and_clips_carry_every_contact() -> None:
     m = cam()
     m.drive("motor", m["A"], lambda t: 2.0 * t)
     state = m.assemble().state
-    rows, lost = touches.rows(state)
-    assert touches.names(state) == ("touch", "inside") and not lost
+    rows, lost = contact_marks.rows(state)
+    assert contact_marks.names(state) == ("touch", "inside") and not lost
     for row, name in zip(rows, ("touch", "inside"), strict=True):
         contact = state.contact(name)
         assert np.array_equal(row, [*contact.point, *contact.normal, 0.0])
@@ -66,7 +66,7 @@ def test_frames_and_clips_carry_every_contact() -> None:
     assert np.frombuffer(data[-56:], "<f4").reshape(2, 7) == pytest.approx(rows, abs=1e-6)
     made = clip.from_motion(m, m.move(np.linspace(0.0, 0.5, 6)))
     assert made.contacts is not None and made.contacts.shape == (6, 2, 7)
-    assert np.array_equal(made.contacts[3], touches.rows(made.states[3])[0])
+    assert np.array_equal(made.contacts[3], contact_marks.rows(made.states[3])[0])
 
 
 def test_only_the_ring_around_a_pin_is_drawn_as_a_frame() -> None:
@@ -89,7 +89,7 @@ def test_a_seam_is_no_edge() -> None:
     m.contact("on", m.ground.attach(rim), disc.attach(g.circle(0.4)))
     state = m.assemble().state
     assert state.contact("on").parameters[0] % rim.bounds[0][1] == pytest.approx(0.0, abs=1e-9)
-    assert touches.at_edges(state) == ()
+    assert contact_marks.at_edges(state) == ()
 
 
 def test_a_lost_contact_is_said_again_for_every_new_scene() -> None:
@@ -130,7 +130,7 @@ def test_contacts_are_drawn_dragged_and_played(browser: Browser) -> None:
         def shown() -> np.ndarray:
             return np.array(tab.js("cardan.stage.contacts.shown"))
 
-        assert shown() == pytest.approx(touches.rows(bench._now)[0][:, :6], abs=1e-5)
+        assert shown() == pytest.approx(contact_marks.rows(bench._now)[0][:, :6], abs=1e-5)
         tab.until("cardan.stage.settled ? 1 : 0")
         tab.screenshot(SHOTS / "contact_cam.png")
         before = drawn(tab)
@@ -140,7 +140,7 @@ def test_contacts_are_drawn_dragged_and_played(browser: Browser) -> None:
         tab.mouse("Released", x, y)
         wait_until(lambda: bench._drag is None, what="the end of the drag")
         assert max(abs(bench._now.contact(name).gap) for name in ("touch", "inside")) <= CLOSED
-        wait_until(lambda: np.abs(shown() - touches.rows(bench._now)[0][:, :6]).max() < 1e-5, what="its contacts")
+        wait_until(lambda: np.abs(shown() - contact_marks.rows(bench._now)[0][:, :6]).max() < 1e-5, what="its contacts")
         tab.click("#play")
         tab.until("cardan.player ? 1 : 0")
         tab.js("(() => { const s = document.querySelector('#scrub'); s.value = 500;"

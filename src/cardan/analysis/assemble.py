@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from cardan.analysis import attempts, touching
+from cardan.analysis import attempts, contact_ends
 from cardan.analysis.attempts import End, Task
 from cardan.analysis.chunks import worker_count
 from cardan.analysis.options import AssemblyOptions
@@ -32,7 +32,7 @@ def assemble_least(
     system: System, start: Start, at_time: float | None, options: AssemblyOptions, workers: int | None, least: Any
 ) -> AssemblyResult:
     """See :meth:`cardan.Mechanism.assemble`: with free parameters, and the least of a cost."""
-    from cardan.analysis.least import checked_cost, minimise
+    from cardan.analysis.least_cost import checked_cost, minimise
 
     if workers is not None:
         raise ModelError(f"workers is {workers}, but an assembly with least= uses one thread; omit one of them")
@@ -109,7 +109,7 @@ def _angles(system: System, end: End, near: FloatArray) -> FloatArray:
 
 def _is_refused(system: System, coordinates: FloatArray, angles: FloatArray) -> bool:
     """Whether shapes cross where their gap is closed, or free parameters have values that a formula does not allow."""
-    if system.index.contacts and touching.lacks_contact(system, coordinates, angles):
+    if system.index.contacts and contact_ends.lacks_contact(system, coordinates, angles):
         return True
     return bool(system.variables.free) and not system.are_valid(angles[: len(system.variable_names)])
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cardan.analysis.contact_ends import lacks_contact
 from cardan.analysis.impossible import is_impossible
 from cardan.analysis.options import AUTO, AssemblyOptions
 from cardan.analysis.restarts import CLOSE_REACH, REACH, Restarts
 from cardan.analysis.tables import Memo
-from cardan.analysis.touching import lacks_contact
 from cardan.analysis.whole_turns import has_too_many_turns, stages, with_whole_turns
 from cardan.coordinates import formulations, verdict
 from cardan.lazy import LazyModule, TieredModule

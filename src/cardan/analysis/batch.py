@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cardan.analysis import touching
+from cardan.analysis import contact_ends
 from cardan.analysis.assemble import STATUS, assemble
 from cardan.analysis.attempts import Task
 from cardan.analysis.batch_result import BatchResult
@@ -182,7 +182,7 @@ def _verdict(
         refused = met & ~system.are_valid(angles[:, : len(system.variable_names)])
         met[refused], outcome[refused] = False, int(Outcome.STALLED)
     for k in np.flatnonzero(met) if system.index.contacts else ():
-        if touching.lacks_contact(system, moved[k], angles[k]):
+        if contact_ends.lacks_contact(system, moved[k], angles[k]):
             met[k], outcome[k] = False, int(Outcome.STALLED)
             left = None if task.deadline is None else task.deadline - time.perf_counter()
             if task.options.contact_restarts and (left is None or left > 0.0):

@@ -1,10 +1,9 @@
 """Poses where a mechanism rests: joints closed, no velocities, and no force along any free motion.
 
-A step is y = K⁻¹ g, with the force g along the free motions and its stiffness K (:mod:`cardan.dynamics.at_rest`).  If K
-is not positive definite, the absolute values of its eigenvalues are taken: then a step follows the force, downhill for
-loads with a potential, and does not lead to a maximum.  A step is shortened until the force does work on its way.
-A limit that is reached holds while it pushes.
-"""
+A step is y = K⁻¹ g, with the force g along the free motions and its stiffness K
+(:mod:`cardan.dynamics.static_forces`).  If K is not positive definite, the absolute values of its eigenvalues are
+taken: then a step follows the force, downhill for loads with a potential, and does not lead to a maximum.  A step is
+shortened until the force does work on its way. A limit that is reached holds while it pushes."""
 
 from __future__ import annotations
 
@@ -21,10 +20,10 @@ from cardan.analysis.simulate import principal_pose
 from cardan.analysis.simulation import Energy, Simulation, SimulationStatus
 from cardan.coordinates import verdict
 from cardan.coordinates.rates import at_origins
-from cardan.dynamics.at_rest import AT_REST, AtRest
 from cardan.dynamics.build import connections, equations_of
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.reactions import Reaction
+from cardan.dynamics.static_forces import AT_REST, AtRest
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.system import check

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cardan.dynamics.reactions import ConstraintForces, Reaction
 
 _output = LazyModule("cardan.analysis.output")
-_pulling = LazyModule("cardan.dynamics.pulling")
+_pulling = LazyModule("cardan.dynamics.pulling_contacts")
 _reactions = LazyModule("cardan.dynamics.reactions")
 _simulation = LazyModule("cardan.analysis.simulation")
 
@@ -152,7 +152,7 @@ class Motion:
         return values if is_counted else self._unwrapped(joint, values)
 
     def _unwrapped(self, angle: Coordinate, values: FloatArray) -> FloatArray:
-        """An angle without jumps by whole turns between two times; see :mod:`cardan.analysis.within`."""
+        """An angle without jumps by whole turns between two times; see :mod:`cardan.analysis.step_interior`."""
         sizes = angle.projections(self.states)
         sides = sum(not body.is_ground for body in angle.bodies)
         unsure = np.flatnonzero(ARC * sides * np.array(self._rotation) >= sizes[:-1] + sizes[1:])

@@ -26,15 +26,15 @@ import numpy as np
 
 from cardan.analysis.assemble import assemble
 from cardan.analysis.attempts import TARGET
+from cardan.analysis.contact_ends import lost_contacts, told
 from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, Linearization, SparseLinearization
 from cardan.analysis.curve import End
 from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limited, relax_bounds
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradicting_drivers, contradiction, locked, out_of_range
-from cardan.analysis.touching import lost_contacts, told
+from cardan.analysis.step_interior import RETRY, AnglesCounted, Limits
 from cardan.analysis.undriven import LeastVelocity, undriven
-from cardan.analysis.within import RETRY, AnglesCounted, Limits
 from cardan.constraints.jets import Jet
 from cardan.constraints.signal import Remembered
 from cardan.coordinates import formulations, rates, verdict

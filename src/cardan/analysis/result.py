@@ -110,7 +110,7 @@ class AssemblyResult:
         idle = tuple([f"nothing determines parameter {name!r}: no constraint uses it" for name in self._system.idle])
         if self._drawn is None:
             return idle
-        from cardan.analysis.touching import other_sides
+        from cardan.analysis.contact_ends import other_sides
 
         return other_sides(self._system, self._drawn, self.state) + idle
 

@@ -27,7 +27,7 @@ from cardan.analysis.starts import tail_of
 from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.coordinates import formulations, rates, verdict
 from cardan.errors import ModelError
-from cardan.joints import Coordinate, Joint, own
+from cardan.joints import Coordinate, Joint, single_primitive
 from cardan.joints.ownership import check_body, chosen_coordinate, coordinate_of
 from cardan.lazy import LazyModule
 from cardan.math import euler
@@ -215,7 +215,7 @@ def _output(drawing: Drawing, what: str, given: Any) -> tuple[list[str], Relatio
         words = [f"{given.body.name} {axis}" for axis in "xyz"]
         return words, joints.coincident(drawing.contents.ground.point(), given)
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Primitive):
-        ends, relation = own.resolved(given[0], given[1], partial(coordinate_of, drawing.contents))
+        ends, relation = single_primitive.resolved(given[0], given[1], partial(coordinate_of, drawing.contents))
         for end in ends:
             for body in end.bodies if isinstance(end, Coordinate) else (end.body,):
                 check_body(drawing.contents, what, body)

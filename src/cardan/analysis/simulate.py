@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cardan.analysis.assemble import assemble
+from cardan.analysis.contact_ends import lost_contacts, refuse_jumps, told
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, listed
 from cardan.analysis.simulation import Simulation, SimulationStatus
-from cardan.analysis.touching import lost_contacts, refuse_jumps, told
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import freedom
@@ -24,7 +24,7 @@ from cardan.dynamics.equations import Equations
 from cardan.dynamics.functions import NotFiniteError
 from cardan.dynamics.generalized_alpha import GeneralizedAlpha
 from cardan.dynamics.integrate import MOST_TURN, STABILIZATIONS, TABLEAUS, Event, Integration, Settings
-from cardan.dynamics.pushes import Push
+from cardan.dynamics.limit_conflicts import Push
 from cardan.dynamics.reactions import ConstraintForces
 from cardan.errors import ModelError
 from cardan.math import euler

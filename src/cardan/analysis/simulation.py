@@ -15,7 +15,7 @@ from cardan.analysis.ownership import check_own, chosen_coordinate
 from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
-from cardan.dynamics.pulling import pulling
+from cardan.dynamics.pulling_contacts import pulling
 from cardan.dynamics.reactions import (
     Connection,
     ConstraintForces,

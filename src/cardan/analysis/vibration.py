@@ -1,7 +1,7 @@
 """Small motions about an equilibrium: ẏ = u and u̇ = −K y − D u, their frequencies, damping ratios and modes.
 
 y are displacements along the free motions N, with NᵀM N = 1.  With rate rows there are fewer velocities u than
-displacements y, and ẏ = NᵀM N_v u.  K and D: :mod:`cardan.dynamics.at_rest`.
+displacements y, and ẏ = NᵀM N_v u.  K and D: :mod:`cardan.dynamics.static_forces`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from cardan.analysis.equilibrium import INDIFFERENT, assembled, released
 from cardan.coordinates.rates import at_origins
-from cardan.dynamics.at_rest import AtRest
 from cardan.dynamics.build import equations_of
+from cardan.dynamics.static_forces import AtRest
 from cardan.errors import ModelError
 from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State

@@ -195,7 +195,7 @@ def user_module(trace: Trace) -> str:
 
 
 def motion_module(trace: Trace) -> str:
-    """The text of the module of one user's motion of a joint; see :mod:`.own_motion`."""
+    """The text of the module of one user's motion of a joint; see :mod:`.user_motion`."""
     return f"{_OPENING}\n{_IMPORTS}".rstrip() + "\n\n\n" + value_kernel("primitive", trace, False) + "\n"
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from cardan.constraints import by_hand, codegen
+from cardan.constraints import codegen, user_kernels
 from cardan.constraints.expression import BY_HAND, Graph, Plain, Quaternion, Scalar, TracingError, Vector
 from cardan.constraints.indifference import is_indifferent
 from cardan.constraints.registry import (
@@ -143,7 +143,8 @@ def primitive(
         arguments = _arguments(what, kinds)
         units = _units(what, unit)
         if derivative is not None or rows is not None:
-            return by_hand.primitive(what, name, function, derivative, arguments, units, rows, parameters, MOST_ROWS)
+            given = function, derivative, arguments, units, rows, parameters, MOST_ROWS
+            return user_kernels.primitive(what, name, *given)
         if isinstance(parameters, str) or len(parameters):
             raise ModelError(f"{what}: parameters= is for kernels by hand; here they must be keyword-only arguments")
         named, defaults = _signature(what, function, arguments)

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
+from cardan.coordinates import parallel_springs as sharing
 from cardan.coordinates import relative
-from cardan.coordinates import shares as sharing
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
 from cardan.solvers.linear import linear_algebra

@@ -8,7 +8,7 @@ import numpy as np
 
 from cardan.dynamics import tables
 from cardan.dynamics.equations import Equations
-from cardan.dynamics.pushes import Push, find_push, is_contradicted
+from cardan.dynamics.limit_conflicts import Push, find_push, is_contradicted
 from cardan.dynamics.tables import RULES, WIDTH, Control, Driver, Job, Rule, Weights, Work
 from cardan.lazy import LazyModule
 from cardan.system.state import FloatArray

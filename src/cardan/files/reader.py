@@ -16,7 +16,7 @@ from cardan.constraints import user
 from cardan.constraints.registry import KINDS
 from cardan.errors import ModelError
 from cardan.files import spec, text
-from cardan.files.ends import Ends
+from cardan.files.connections import Ends
 from cardan.files.formula import name_problem
 from cardan.files.problems import FileError, Problem
 from cardan.files.text import Path
@@ -31,7 +31,7 @@ from cardan.system.parts import GROUND, Body, CountedAngle, Frame
 from cardan.system.state import Index, State
 from cardan.system.system import touches
 
-_looks = LazyModule("cardan.files.looks")
+_looks = LazyModule("cardan.files.solids")
 _faces = LazyModule("cardan.files.faces")  # most files have no contacts
 
 MOST_BYTES: Final = 64_000_000  # of a file

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cardan.constraints.registry import KINDS, LENGTH_POWER
-from cardan.files import faces, looks, spec
+from cardan.files import faces, solids, spec
 from cardan.files.units import UNITS
 from cardan.mechanism import Mechanism
 from cardan.system.display import ANGLES, LENGTHS
@@ -88,7 +88,7 @@ def _kind(kind: spec.Spec) -> dict[str, Any]:
 
 
 def _shape(kind: str) -> dict[str, Any]:
-    values = {key: {"type": ["number", "array", "boolean", "string"]} for key in looks.KEYS[kind]}
+    values = {key: {"type": ["number", "array", "boolean", "string"]} for key in solids.KEYS[kind]}
     color = {"type": ["string", "array"], "description": '"#rrggbb", or three or four numbers from 0 to 1'}
     place = {"origin": _list(3), "z": _list(3), "x": _list(3), "color": color, "density": NUMBER}
     return _table({"kind": {"const": kind}, **values, **place}, ["kind"])
@@ -132,7 +132,7 @@ def schema() -> dict[str, Any]:
         "inertia": inertia,
         "center": _list(3),
         "frames": _map({"anyOf": features}),
-        "shapes": {"type": "array", "items": {"anyOf": [*map(_shape, looks.KEYS), *map(_geometry, faces.KEYS)]}},
+        "shapes": {"type": "array", "items": {"anyOf": [*map(_shape, solids.KEYS), *map(_geometry, faces.KEYS)]}},
     }
     own = {
         "type": "object",

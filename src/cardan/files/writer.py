@@ -18,7 +18,7 @@ from cardan.constraints.spline import Spline
 from cardan.constraints.user import Recipe
 from cardan.dynamics.functions import Called, Recorded
 from cardan.errors import ModelError
-from cardan.files import looks, printing, reader, spec
+from cardan.files import printing, reader, solids, spec
 from cardan.files.formula import Formula, Formulas, evaluated, name_problem
 from cardan.files.text import Path, to_json, to_toml
 from cardan.files.units import Units, quantity_of
@@ -157,7 +157,7 @@ class _Writer:
                         table["loops"] = _faces.written_loops(one.shape.trim)
                     table |= {"name": self.faces[one]} if one in self.faces else {}
                 else:
-                    table = looks.written(one.shape, self.units.from_si)
+                    table = solids.written(one.shape, self.units.from_si)
             except ModelError as error:
                 raise ModelError(f"a shape of body {body.name!r} cannot be saved: {error}") from None
             table |= self._feature(("bodies", body.name, "shapes", k), one.frame)

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cardan import joints
-from cardan.analysis.touching import lost_contacts
+from cardan.analysis.contact_ends import lost_contacts
 from cardan.dynamics.build import metric_equations
 from cardan.dynamics.equations import Equations
 from cardan.errors import ModelError

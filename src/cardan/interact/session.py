@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple, NoReturn, SupportsIndex
 import numpy as np
 
 from cardan.analysis.assemble import assemble
+from cardan.analysis.contact_ends import lost_contacts, refuse_jumps
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.simulate import start_velocities
-from cardan.analysis.touching import lost_contacts, refuse_jumps
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
 from cardan.dynamics import tables as dynamics_tables
@@ -20,9 +20,9 @@ from cardan.dynamics.equations import AnyArray
 from cardan.dynamics.integrate import Integration, Settings
 from cardan.errors import ModelError, SessionError
 from cardan.interact import tables
-from cardan.interact.closing import Closing
 from cardan.interact.dynamic import DynamicRun
 from cardan.interact.hand import Hand
+from cardan.interact.initial_closure import Closing
 from cardan.interact.range import Explorer, Range, probed
 from cardan.interact.record import Record
 from cardan.interact.servo import Servo

@@ -7,9 +7,9 @@ from cardan.joints.coordinates import Coordinate, coordinate
 from cardan.joints.couplings import DRIVEN, couple, drive, held, limit
 from cardan.joints.geometric import distance
 from cardan.joints.lower_pairs import coincident, fixed
-from cardan.joints.own import constrain, contact, path, point_on_curve, point_on_surface
 from cardan.joints.rate_rows import constrain_rates, knife_edge, rolling
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, Role, coupling_kind, joint_kind
+from cardan.joints.single_primitive import constrain, contact, path, point_on_curve, point_on_surface
 
 __all__ = [
     "DRIVEN", "REGISTRY", "Coordinate", "Joint", "JointKind", "Relative", "Role", "coincident", "coordinate", "held",

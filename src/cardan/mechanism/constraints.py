@@ -10,7 +10,7 @@ from cardan import joints
 from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import GivenRate, Signal
 from cardan.errors import ModelError
-from cardan.joints import Joint, own
+from cardan.joints import Joint, single_primitive
 from cardan.joints.ownership import check_body, check_end, check_formula, check_place, coordinate_of
 from cardan.joints.rate_rows import knife_edge_relation
 from cardan.system import check
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def constrain(model: Model, name: str, primitive: Primitive, given: dict[str, Any]) -> Joint:
     """See :meth:`cardan.Mechanism.constrain`."""
     name = model.new_name(name, "a constraint")
-    kind = own.checked(primitive, f"constraint {name!r}")
+    kind = single_primitive.checked(primitive, f"constraint {name!r}")
     what = f"constraint {name!r} (primitive {kind.name!r})"
     names = (*(argument.name for argument in kind.arguments), *kind.parameters)
     motion = given.pop("motion", None) if "motion" not in names else None
     try:
-        ends, relation = own.resolved(kind, given, partial(coordinate_of, model))
-        edge = None if motion is None else own.edge_of(motion, relation)
+        ends, relation = single_primitive.resolved(kind, given, partial(coordinate_of, model))
+        edge = None if motion is None else single_primitive.edge_of(motion, relation)
     except ModelError as error:
         raise ModelError(f"{what}: {error}") from None
     for end in ends:
@@ -81,7 +81,7 @@ def constrain_rates(
 ) -> Joint:
     """See :meth:`cardan.Mechanism.constrain_rates`."""
     name = model.new_name(name, "a rate row")
-    kind = own.checked(primitive, f"rate row {name!r}", of_rates=True)
+    kind = single_primitive.checked(primitive, f"rate row {name!r}", of_rates=True)
     what = f"rate row {name!r} (primitive {kind.name!r})"
     signal = None
     if value is not None:
@@ -92,7 +92,7 @@ def constrain_rates(
         signal = GivenRate(Signal(name, value))
         signal.signal.some_value()
     try:
-        ends, relation = own.resolved(kind, given, partial(coordinate_of, model), signal)
+        ends, relation = single_primitive.resolved(kind, given, partial(coordinate_of, model), signal)
     except ModelError as error:
         raise ModelError(f"{what}: {error}") from None
     for end in ends:

@@ -14,7 +14,7 @@ s is halved until ½|r|² decreases by SUFFICIENT of the slope, and doubled afte
 never rises by more than rounding.  D is computed in every RENEWED-th step.
 
 Sums are made in groups and without reordering, so that several threads, each with some of the groups, compute the same
-bits (:mod:`cardan.coordinates.shares`).
+bits (:mod:`cardan.coordinates.parallel_springs`).
 """
 
 from math import inf, sqrt

@@ -22,7 +22,7 @@ from cardan.system.formulas import Book, Formula, are_floats, bindings, number, 
 from cardan.system.parts import Body, CountedAngle, Direction, Feature, Frame, Point
 
 if TYPE_CHECKING:
-    from cardan.constraints.own_motion import JointMotion
+    from cardan.constraints.user_motion import JointMotion
 
 Location = tuple[str, Triple]
 
@@ -256,7 +256,7 @@ class Place(NamedTuple):
 
 
 class OwnMotion(NamedTuple):
-    """A motion of the user's own: :class:`cardan.constraints.own_motion.JointMotion`, its numbers, and where its
+    """A motion of the user's own: :class:`cardan.constraints.user_motion.JointMotion`, its numbers, and where its
     coordinates are searched for."""
 
     motion: JointMotion

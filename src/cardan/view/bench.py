@@ -24,8 +24,8 @@ from cardan.files import writer
 from cardan.joints import Role
 from cardan.mechanism import Mechanism
 from cardan.system.state import FloatArray, State
+from cardan.view import cad_draft, contact_marks
 from cardan.view import clip as clips
-from cardan.view import desk, touches
 from cardan.view.clip import Clip
 from cardan.view.hand import Drag
 from cardan.view.mailbox import Inbox, Outbox
@@ -251,7 +251,7 @@ class Bench:
         self._tell_values()
         if found.draft is not None:
             text = "every joint is closed" if found.is_closed else "not every joint can be closed; see the marks"
-            self._outbox.post(write("desk", **desk.described(found.draft, mechanism, text, found.is_closed)))
+            self._outbox.post(write("desk", **cad_draft.described(found.draft, mechanism, text, found.is_closed)))
 
     # -- joints of CAD parts -------------------------------------------------------------------------------------------
 
@@ -351,8 +351,8 @@ class Bench:
 
     def _show(self, ack: int = 0, **values: Any) -> None:
         frame = Frame(self._now.coordinates, ack, time=self._now.time, residual=self._residual)
-        if touches.names(self._now):
-            rows, lost = touches.rows(self._now)
+        if contact_marks.names(self._now):
+            rows, lost = contact_marks.rows(self._now)
             frame = frame._replace(contacts=rows)
             if lost != self._lost:
                 self._tell_stops((), lost, self._now)

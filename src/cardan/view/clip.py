@@ -27,7 +27,7 @@ from cardan.mechanism import Mechanism
 from cardan.system.formulas import plain
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
-from cardan.view import touches
+from cardan.view import contact_marks
 from cardan.view.protocol import CLIP
 
 MOST_COORDINATES: Final = 60  # whose values and rates are in a clip
@@ -112,8 +112,8 @@ def from_motion(mechanism: Mechanism, found: Motion | Simulation, *, loop: bool 
         "simulation" if isinstance(found, Simulation) else "motion", np.asarray(found.times), poses, states=states
     )
     clip.text, clip.ok, clip.loop = found.text(), found.ok, loop
-    if touches.names(states[0]):
-        clip.contacts = np.array([touches.rows(state)[0] for state in states])
+    if contact_marks.names(states[0]):
+        clip.contacts = np.array([contact_marks.rows(state)[0] for state in states])
     for joint, coordinate in coordinates(mechanism)[:MOST_COORDINATES]:
         of = (
             joint

@@ -15,7 +15,7 @@ from cardan.interact.session import SessionStatus
 from cardan.joints import Role
 from cardan.mechanism import Mechanism
 from cardan.system.state import State
-from cardan.view import touches
+from cardan.view import contact_marks
 from cardan.view.protocol import GRASPED, SHORT, STOPPED, Frame
 
 log = logging.getLogger("cardan")
@@ -48,7 +48,7 @@ class Drag:
         self._target = np.zeros(3)
         self._seconds = 0.0
         self._heard = 0
-        self._has_contacts = bool(touches.names(self.state))
+        self._has_contacts = bool(contact_marks.names(self.state))
         self._is_stuck = False
         self.lost: tuple[str, ...] = ()  # contacts that are lost, in words
         self.stops: tuple[str, ...] = ()  # names of the limits that are reached
@@ -108,10 +108,10 @@ class Drag:
         frame = Frame(session.coordinates, time=session.time, residual=residual, milliseconds=1e3 * self._seconds)
         if self._has_contacts:
             state = self.state
-            rows, self.lost = touches.rows(state)
+            rows, self.lost = contact_marks.rows(state)
             frame = frame._replace(contacts=rows)
             if self._is_stuck:
-                self.lost += touches.at_edges(state)
+                self.lost += contact_marks.at_edges(state)
         if self.is_dynamic:
             frame = frame._replace(energy=session.energy)
         self._hear()

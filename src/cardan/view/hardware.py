@@ -20,7 +20,7 @@ from cardan.view.places import Form, Place, axes_from, look_of, numbers_in, para
 from cardan.view.shading import mesh_of
 
 if TYPE_CHECKING:
-    from cardan.view.looks import Looks
+    from cardan.view.body_shapes import Looks
 
 MOST_TEETH, FEWEST_TEETH = 120, 12
 INTERSECTING = 1e-6  # rad: axes at a smaller angle are parallel

@@ -33,7 +33,7 @@ from cardan.math import euler
 from cardan.system.check import Quadruple, Triple
 from cardan.system.parts import Frame, Point, quaternion_from_columns
 from cardan.system.state import State
-from cardan.view.looks import generate
+from cardan.view.body_shapes import generate
 from cardan.view.places import numbers_in
 from cardan.view.shading import Mesh, merged
 

@@ -11,7 +11,7 @@ import numpy as np
 from cardan.cad.kernel.common import MM, Arrays, Failure, collection, explored, xyz
 from cardan.cad.kernel.edges import edge_of, point_of
 from cardan.cad.kernel.faces import faces_of
-from cardan.cad.kernel.looks import mass_of, mesh_of
+from cardan.cad.kernel.measures import mass_of, mesh_of
 
 RIGID = 1e-9  # a placement whose scale differs from 1 by more is not rigid
 ANGLE = 0.35  # [rad]: largest angle between the normals of neighbouring triangles of a curved face

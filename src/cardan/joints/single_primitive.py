@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cardan.constraints.own_motion import OwnLimb
 from cardan.constraints.registry import KINDS, Argument, Primitive
 from cardan.constraints.signal import GivenRate
+from cardan.constraints.user_motion import OwnLimb
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Role, method_kind

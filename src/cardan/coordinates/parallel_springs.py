@@ -27,7 +27,7 @@ from cardan.system.tables import SystemTable
 _blocks = LazyModule("cardan.solvers._blocks")
 _gradient = LazyModule("cardan.solvers._gradient")
 _records = LazyModule("cardan.coordinates._records")
-_shares = LazyModule("cardan.coordinates._shares")
+_shares = LazyModule("cardan.coordinates._parallel_springs")
 
 FORMULATIONS: Final = ("manifold", "euler_angles")  # whose rows are those of the constraints
 LEAST_GROUPS: Final = 4  # in a share: a smaller share is dominated by call overhead
