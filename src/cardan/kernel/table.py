@@ -178,7 +178,7 @@ class TableMeta(type):
         if not bases:
             return made
         made._fields = dict(made._fields)
-        space = {**vars(sys.modules[made.__module__]), name: made}
+        space = {**sys._getframe(1).f_globals, name: made}  # of the module that declares it
         for field, text in annotations.items():
             kind = eval(text, space) if isinstance(text, str) else text
             if not isinstance(kind, Kind):
