@@ -125,6 +125,7 @@ def _factorise(mechanism: Mechanism) -> None:
 
 def _draw(mechanism: Mechanism) -> None:
     from cardan.analysis.restarts import Restarts
+    from cardan.analysis.tables import Memo
 
     system = mechanism.system
     q = formulations.to_reference(system, system.authored)
@@ -132,7 +133,7 @@ def _draw(mechanism: Mechanism) -> None:
     restarts.anywhere(1)
     restarts.near(q, 1, 0.1, 1.0)
     policy = import_module("cardan.analysis._policy")
-    memo = np.zeros(policy.POLICY)
+    memo = np.zeros(Memo.size)
     policy.is_far(memo)
     policy.is_nearer(memo, True, 0.0)
 
