@@ -295,3 +295,19 @@ def test_fields_are_described_with_their_comments():
     assert "| `stiffness` | Float | 1 | [N/m] |" in describe(Sample)
     assert "| `speed` | Float | 9 | [m/s] |" in describe(Longer) and "`kind`" in describe(Longer)
     assert "| `residual` | shape (rows,) |" in describe(Work)
+
+
+def test_words_and_fields_of_integers_are_those_of_a_record():
+    words = Plain.words(second=5, first=-3)
+    assert words == [-3, 5] == list(Plain.new(first=-3, second=5).as_ints)
+    seen = Plain.read(np.array([*words, 7]))
+    assert seen.first == -3 and seen.second == 5 and type(seen.first) is int
+    with pytest.raises(TypeError, match=r"has the fields \['first', 'second'\]"):
+        Plain.words(first=1)
+    with pytest.raises(AttributeError, match="no field 'secnd'; did you mean 'second'"):
+        Plain.words(first=1, secnd=2)
+
+
+class Plain(Table):
+    first: Int
+    second: Int

@@ -270,12 +270,12 @@ class _History:
 
     def __init__(self, system: System, task: Task, unknowns: int, cost_before: float) -> None:
         self._system, self._task = system, task
-        self._memo = Memo.new()
-        self._memo.has_angles = bool(system.counted_angles)
-        self._memo.cost_before = cost_before
-        self._memo.may_end_early = task.options.restarts is None
-        self._memo.is_proved = -1.0
-        self._memo.unknowns = unknowns
+        self._memo = memo = Memo.new()
+        memo.has_angles = bool(system.counted_angles)
+        memo.cost_before = cost_before
+        memo.may_end_early = task.options.restarts is None
+        memo.is_proved = -1.0
+        memo.unknowns = unknowns
         self._costs: FloatArray = np.empty(COSTS)
         self.attempts = 0
 

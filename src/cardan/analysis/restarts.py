@@ -37,10 +37,14 @@ class Restarts:
         drawn = [*system.names, *others]
         digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in drawn]
         seeds = np.frombuffer(b"".join(digests), dtype=np.int64)
-        sizes = {"bodies": len(system.names), "variables": len(names), "angles": len(system.counted_angles)}
-        free = len(system.variables.free)
         self._how = Draw.new(center=self.center, length=length)
-        self.table: IntArray = Drawn.new(open=seeds.size, free=free, seeds=seeds, **sizes).as_ints
+        counts = Drawn.words(
+            bodies=len(system.names),
+            variables=len(names),
+            free=len(system.variables.free),
+            angles=len(system.counted_angles),
+        )
+        self.table: IntArray = np.array([*counts, *seeds.tolist()], dtype=np.int64)
 
     def anywhere(self, attempt: int, reach: float = REACH) -> FloatArray:
         """Uniform orientations, reference points within ± reach·L of the centre; solver coordinates, flat."""

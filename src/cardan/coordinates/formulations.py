@@ -94,19 +94,16 @@ ROUNDING = 64 * float(np.finfo(float).eps)  # error of an angle that is computed
 CHOICES: tuple[str, ...] = (*REGISTRY, *relative.FORMULATIONS)  # of poses, and of joint coordinates
 
 
-_SIZES = [field.first for field in (SystemTable.bodies, SystemTable.free, SystemTable.constraints, SystemTable.blocks)]
-
-
 def structure(system: System, kind: FormulationKind) -> IntArray:
     """The solvers' structure table of a system in a formulation; computed once."""
 
     def make() -> IntArray:
         ints = system.ints
-        header = SystemTable(ints)
-        bodies, free, constraints, blocks = ints[_SIZES].tolist()
+        header = SystemTable.read(ints)
+        bodies, free = header.bodies, header.free
         extra = bodies if kind.normalised else 0
         links = int(ints[system.starts[:-1] + layout.WIDE].sum()) if free else 0
-        records = Constraint.size * (constraints + extra) + blocks + links + extra
+        records = Constraint.size * (header.constraints + extra) + header.blocks + links + extra
         table: IntArray = np.empty(Structure.size + records + 2 * (bodies + free + 1), dtype=np.int64)
         work = int(_records.plan_workspace(header).size)
         end = _structure.fill_structure(ints, kind.width, kind.normalised, work, table)

@@ -24,7 +24,8 @@ _NONE: Mapping[str, float] = {}
 
 # positions in the arrays, for what is read at every call
 _ROWS, _UNKNOWNS, _WORK = Structure.rows.first, Structure.unknowns.first, Structure.work.first
-_SIZES = [Structure.fields[name].first for name in ("rows", "unknowns", "jacobian_size", "coordinates", "work")]
+_ENTRIES, _COORDINATES = Structure.jacobian_size.first, Structure.coordinates.first
+_WORK = Structure.work.first
 _TOLERANCE, _CHUNK = Control.tolerance.first, Control.chunk.first
 _RESULT = slice(Control.iterations.first, Control.cost.first + 1)
 
@@ -73,8 +74,8 @@ class Problem:
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:
         """Numbers of rows, unknowns, entries of the Jacobian, coordinates, and floats of the evaluator's workspace."""
-        rows, unknowns, entries, coordinates, work = self.structure[_SIZES].tolist()
-        return rows, unknowns, entries, coordinates, work
+        header = self.structure[: Structure._size].tolist()  # faster than five fields
+        return header[_ROWS], header[_UNKNOWNS], header[_ENTRIES], header[_COORDINATES], header[_WORK]
 
     @property
     def rows(self) -> int:
