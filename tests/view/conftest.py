@@ -1,6 +1,4 @@
-"""One browser for all tests, and one server for those of a file.  Without a browser they are skipped;
-with CI set they fail.
-"""
+"""One browser and one server for the tests of a file.  Without a browser they are skipped; with CI set they fail."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from chromium import Browser, Tab, executable, wait_until
 READY = "window.cardan && cardan.model && cardan.frame && cardan.freedoms ? 1 : 0"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if executable() is None and not os.environ.get("CI"):
         pytest.skip("no Chromium: install it (apt-get install chromium), or set CARDAN_CHROMIUM")
