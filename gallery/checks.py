@@ -1,4 +1,4 @@
-"""Helpers that check the facts of an example with formulas independent of the library."""
+"""Checks of the facts of an example, with formulas independent of the library."""
 
 from __future__ import annotations
 

@@ -149,6 +149,27 @@ def test_a_cache_does_not_touch_the_configuration_of_numba(cache, load):
     assert before == numba.config.CACHE_DIR
 
 
+def test_entries_of_different_keys_have_files_of_their_own(cache):
+    """IndexDataCacheFile: save, _load_index, _save_index, _index_name."""
+    entries = kernel_cache._Entries(str(cache), "kernel", None)
+    late = kernel_cache._Entries(str(cache), "kernel", None)
+    for one, key in ((entries, "a"), (late, "b"), (entries, "a")):
+        one.save(key, f"code of {key}")
+    assert [entries.load(key) for key in "ab"] == ["code of a", "code of b"] and entries.load("c") is None
+    assert len(list(cache.glob("*.nbc"))) == 2
+
+
+def test_a_kernel_outside_the_package_depends_on_what_its_file_imports(cache, load, tmp_path):
+    (tmp_path / "imported_by_a_test.py").write_text("FACTOR = 2.0\n")
+    source = "from cardan.kernel.jit import jit\nfrom imported_by_a_test import FACTOR\n\n@jit\ndef f(x):\n    return FACTOR * x\n"
+    assert load(source, "importing_kernel").f(3.0) == 6.0
+    (tmp_path / "imported_by_a_test.py").write_text("FACTOR = 5.000\n")
+    sys.modules.pop("imported_by_a_test")
+    importlib.invalidate_caches()
+    assert load(source, "importing_kernel").f(3.0) == 15.0
+    sys.modules.pop("imported_by_a_test")
+
+
 @pytest.mark.parametrize("name", ["_save_data", "_load_data", "_dump", "_open_for_write", "_data_path"])
 def test_what_entries_replace_or_call_is_there(name):
     assert callable(getattr(caching.IndexDataCacheFile, name))

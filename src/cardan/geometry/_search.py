@@ -90,7 +90,7 @@ def lower_bound(A, B, normal, need):
         else:
             for i in range(4):  # coordinate descent: the multiple s ∈ [−1, 1] of e that brings n nearest to zero
                 e = tail(A.edge_u if i < 2 else B.edge_u, 3 * (i & 1))  # edge_v follows edge_u
-                unit = 1.0 / (e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + 1e-300)  # does not wait for n
+                unit = 1.0 / (e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + 1e-300)  # independent of n, so the processor can compute it early
                 s = min(1.0, max(-1.0, (n0 * e[0] + n1 * e[1] + n2 * e[2]) * unit))
                 n0 -= s * e[0]
                 n1 -= s * e[1]
@@ -152,7 +152,7 @@ def squared_distance(A, B):
 
 
 @inner
-def is_feasible(patches, trial, work):
+def is_feasible(patches, trial):
     """Whether the parameters of both shapes are inside the loops of trimmed faces."""
     for k in range(2):
         patch = patches[k]
@@ -195,7 +195,7 @@ def improve(job, i, j, T, x, options, work):
     rest, known = work.y[1], work.y[2] != 0.0
     feasible = True
     if trimmed:
-        feasible = is_feasible(patches, trial, work)
+        feasible = is_feasible(patches, trial)
     improved = (mode == LOCAL) | (feasible & (distance < options.distance * (1.0 - 1e-14)))
     if improved:
         options.distance = distance

@@ -217,7 +217,7 @@ def solve_step(table, w, op):
 
 @inner
 def hold(table, x, w):
-    """HELD ← coordinates at a bound that the step would cross; whether there is a new one."""
+    """held ← coordinates at a bound that the step would cross; whether there is a new one."""
     changed = False
     at = 0
     for k in range(2):

@@ -2,7 +2,7 @@
 
 Heights over the tangent plane are ½ yᵀ K y, with K = Pᵀ (S_pq · n) P and the parameters P by distances along two axes
 of the plane.  n points to b, so the shapes do not cross if K_b − K_a has no negative eigenvalue; along a curve it is a
-number.  Reads the workspace of a solved pair, writes LEAST and MOST.
+number.  Reads the workspace of a solved pair, writes ``least`` and ``most``.
 """
 
 from math import sqrt
@@ -48,7 +48,7 @@ def largest(k, freedoms):
 
 @inner
 def judge(table, w):
-    """LEAST, MOST ← least relative curvature, sum of the largest curvatures, times the size; 1 where none is needed."""
+    """least, most ← least relative curvature, sum of the largest curvatures, times the size; 1 where none is needed."""
     first = PairShape(table.shapes).freedoms
     second = PairShape(table.shapes, 1).freedoms
     w.least = 1.0

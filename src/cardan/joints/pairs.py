@@ -167,8 +167,8 @@ class Pair:
                 record.samples, record.count = sample.ravel(), len(sample)
                 record.loops, record.is_trimmed = (None, 0) if trim is None else (trim._packed, 1)
                 self._kept.append(record)
-            self._table = table
             self._address = float(address_of(table.as_ints))
+            self._table = table  # last: another thread may ask at the same time
         return self._address
 
     @property

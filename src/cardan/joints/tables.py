@@ -70,7 +70,7 @@ class PairTable(Table):
     form: Int  # TANGENT, ON_CURVE, CROSSED
     spinless: Int  # whether rolling is without spin
     endless: Int  # BOUNDED, ALONG_X, ALONG_XY, ALONG_Z
-    shapes: Int[18]  # two records of PairShape
+    shapes: Int[2 * PairShape.size]  # two records of PairShape
     path: Ref[MovingFrame]
 
 
@@ -111,7 +111,7 @@ class PairWork(Table):
     per_length: Float[4]  # 1/|T|
     held: Float[4]  # ≠ 0: the coordinate is at a bound
     latest: Float[12]  # u, Ω; or axes
-    ranks: Float[24]  # STARTS pairs of samples: score, numbers; or PairMotion
+    ranks: Float[3 * STARTS]  # STARTS pairs of samples: score, numbers; or PairMotion
     moved: Float[6]  # a sample of b: point and normal
     saved: Float[6]  # contact coordinates
     spare: Float[3]

@@ -1,7 +1,7 @@
 """Machine code on disk.
 
 Cached machine code is executed.  Therefore only the user can write to the directory (mode 0700, owner checked), and
-every file has a checksum.  A file that cannot be read is ignored, and the kernel is compiled again.  Everything runs
+every file of machine code has a checksum.  A file that cannot be read is ignored, and the kernel is compiled again.  Everything runs
 without a cache if there is no such directory, or if the private parts of Numba that the cache needs are missing.
 docs/kernels.md lists these parts, and tests/kernel/test_numba_parts.py tests them.
 
@@ -24,6 +24,7 @@ import pickle
 import shutil
 import stat
 import sys
+import sysconfig
 import tempfile
 import threading
 import zlib
@@ -88,7 +89,8 @@ class Sources:
         self._digests: dict[str, str] = {}
         if memory is not None:
             with contextlib.suppress(OSError, ValueError):
-                self._known = json.loads(memory.read_text(encoding="utf-8"))
+                known = json.loads(memory.read_text(encoding="utf-8"))
+                self._known = known if isinstance(known, dict) else {}
 
     def file(self, module: str) -> Path | None:
         """The file of a module of the package, or None."""
@@ -203,6 +205,13 @@ if CACHE_DIRECTORY is not None and not any(CACHE_DIRECTORY.iterdir()):
 class _Entries(IndexDataCacheFile):  # type: ignore[misc]  # numba is untyped
     """Machine code after a checksum: damaged code could crash, or compute wrong results."""
 
+    def save(self, key: Any, data: Any) -> None:
+        """Save machine code under a name of its own: Numba numbers the files, so that two processes which compile for
+        two processors or signatures at the same time would take the same number."""
+        name = f"{self._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+        self._save_data(name, data)
+        self._save_index({**self._load_index(), key: name})
+
     def _save_data(self, name: str, data: Any) -> None:
         dumped = self._dump(data)
         with self._open_for_write(self._data_path(name)) as file:
@@ -232,6 +241,32 @@ class _NotRefreshed:
         """Nothing."""
 
 
+def outside_stamp(path: str) -> tuple[Any, ...]:
+    """Times and sizes of a file outside the package, and of the files that it imports, directly or not.
+
+    Files of installed packages are left out.
+    """
+    installed = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    stamps: dict[str, tuple[int, int]] = {}
+    left = [path]
+    while left:
+        file = left.pop()
+        if file in stamps or not file.endswith(".py") or file.startswith((str(PACKAGE), *installed)):
+            continue
+        at = os.stat(file)
+        stamps[file] = at.st_mtime_ns, at.st_size
+        for node in ast.walk(ast.parse(Path(file).read_bytes())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+            else:
+                continue
+            modules = [sys.modules.get(name) for name in names]
+            left += [module.__file__ for module in modules if module is not None and getattr(module, "__file__", None)]
+    return tuple(sorted(stamps.items()))
+
+
 class _Reduction(CompileResultCacheImpl):  # type: ignore[misc]
     """How machine code is pickled; Numba asks it for the place of a cache, too."""
 
@@ -247,9 +282,10 @@ class _Reduction(CompileResultCacheImpl):  # type: ignore[misc]
         if self._directory.is_dir():
             return
         module = self._directory.name.rpartition("-")[0]
-        older = sorted(self._directory.parent.glob(f"{module}-*"), key=lambda path: path.stat().st_mtime)
-        for path in older[: max(0, len(older) - MOST_VERSIONS + 1)]:
-            shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another process removes the same ones
+            older = sorted(self._directory.parent.glob(f"{module}-*"), key=lambda path: path.stat().st_mtime)
+            for path in older[: max(0, len(older) - MOST_VERSIONS + 1)]:
+                shutil.rmtree(path, ignore_errors=True)
         self._directory.mkdir(mode=0o700, exist_ok=True)
 
 
@@ -265,8 +301,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             folder = f"{module}-{SOURCES.digest(module)}"
         else:
             folder = f"others-{SOURCES.digest(None)}"
-            at = os.stat(path)
-            stamp = at.st_mtime_ns, at.st_size
+            stamp = outside_stamp(path)
             place = f"{path}:{function.__code__.co_firstlineno}"
             name = f"{Path(path).stem}.{hashlib.sha256(place.encode()).hexdigest()[:16]}.{name}"
         self._name = repr(function)

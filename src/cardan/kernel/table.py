@@ -297,7 +297,7 @@ class Table(metaclass=TableMeta):
 
     def __init__(self, memory: Any, k: int = 0, kept: dict[Any, Any] | None = None) -> None:
         if isinstance(memory, Table):
-            kept = memory._kept if kept is None else kept
+            kept = memory._kept if kept is None and k == 0 else kept  # that of the first record
             memory = memory._ints
         size = type(self)._size
         if memory.dtype.names:

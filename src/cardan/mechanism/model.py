@@ -197,7 +197,7 @@ class Model:
             try:
                 self.fix(body, True)
             except BaseException:
-                del self.bodies[body.name]
+                self.assign(bodies={name: one for name, one in self.bodies.items() if one is not body})
                 raise
         return body
 

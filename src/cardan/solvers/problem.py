@@ -44,11 +44,11 @@ class Linear(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _pieces(kernel: Any, sizes: tuple[int, int, int, int, int], matrix: int) -> NDArray[np.int64]:
+def _pieces(work: Any, pieces: Any, sizes: tuple[int, int, int, int, int], matrix: int) -> NDArray[np.int64]:
     """Offsets of the pieces of a solver's workspace: the same for all problems of these sizes."""
     rows, _, entries, coordinates, evaluation = sizes
     shared = {"evaluation": evaluation, "r": rows, "jacobian": entries, "moved": coordinates}
-    offsets: NDArray[np.int64] = kernel.Work.plan(**shared, **kernel.pieces(sizes, matrix))
+    offsets: NDArray[np.int64] = work.plan(**shared, **pieces(sizes, matrix))
     return offsets
 
 
@@ -93,7 +93,7 @@ class Problem:
         """The job table for the solver of a kernel module, and its initial control vector; made once."""
         prepared = self._jobs.get(kernel.SOLVE)
         if prepared is None:
-            pieces = _pieces(kernel, self.sizes, self.linear.work)
+            pieces = _pieces(kernel.Work, kernel.pieces, self.sizes, self.linear.work)
             scales = self.springs if self.springs is not None and hasattr(kernel, "HAS_SPRINGS") else self.scales
             begin = Control.new()
             kernel.prepare(self, begin)
