@@ -161,7 +161,8 @@ def test_entries_of_different_keys_have_files_of_their_own(cache):
 
 def test_a_kernel_outside_the_package_depends_on_what_its_file_imports(cache, load, tmp_path):
     (tmp_path / "imported_by_a_test.py").write_text("FACTOR = 2.0\n")
-    source = "from cardan.kernel.jit import jit\nfrom imported_by_a_test import FACTOR\n\n@jit\ndef f(x):\n    return FACTOR * x\n"
+    imports = "from cardan.kernel.jit import jit\nfrom imported_by_a_test import FACTOR\n"
+    source = f"{imports}\n@jit\ndef f(x):\n    return FACTOR * x\n"
     assert load(source, "importing_kernel").f(3.0) == 6.0
     (tmp_path / "imported_by_a_test.py").write_text("FACTOR = 5.000\n")
     sys.modules.pop("imported_by_a_test")

@@ -90,7 +90,7 @@ def lower_bound(A, B, normal, need):
         else:
             for i in range(4):  # coordinate descent: the multiple s ∈ [−1, 1] of e that brings n nearest to zero
                 e = tail(A.edge_u if i < 2 else B.edge_u, 3 * (i & 1))  # edge_v follows edge_u
-                unit = 1.0 / (e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + 1e-300)  # independent of n, so the processor can compute it early
+                unit = 1.0 / (e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + 1e-300)  # independent of n
                 s = min(1.0, max(-1.0, (n0 * e[0] + n1 * e[1] + n2 * e[2]) * unit))
                 n0 -= s * e[0]
                 n1 -= s * e[1]

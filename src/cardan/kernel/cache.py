@@ -1,9 +1,9 @@
 """Machine code on disk.
 
 Cached machine code is executed.  Therefore only the user can write to the directory (mode 0700, owner checked), and
-every file of machine code has a checksum.  A file that cannot be read is ignored, and the kernel is compiled again.  Everything runs
-without a cache if there is no such directory, or if the private parts of Numba that the cache needs are missing.
-docs/kernels.md lists these parts, and tests/kernel/test_numba_parts.py tests them.
+every file of machine code has a checksum.  A file that cannot be read is ignored, and the kernel is compiled again.
+Everything runs without a cache if there is no such directory, or if the private parts of Numba that the cache needs are
+missing.  docs/kernels.md lists these parts, and tests/kernel/test_numba_parts.py tests them.
 
 Numba's own key covers only the file of a function, so after an edit in an imported file it would load outdated code.
 Here the directory of a kernel is named after its module and :func:`digest`: what the module and all modules that it
@@ -262,8 +262,8 @@ def outside_stamp(path: str) -> tuple[Any, ...]:
                 names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
             else:
                 continue
-            modules = [sys.modules.get(name) for name in names]
-            left += [module.__file__ for module in modules if module is not None and getattr(module, "__file__", None)]
+            files = [getattr(sys.modules.get(name), "__file__", None) for name in names]
+            left += [found for found in files if found]
     return tuple(sorted(stamps.items()))
 
 
