@@ -162,7 +162,7 @@ def test_the_formula_without_the_split_is_too_inaccurate_for_refinement():
 
 @jit
 def defect_of(structure, r, entries, damping, step, out):
-    update_defect(pointer(structure), r, entries, damping, step, out)
+    update_defect(Structure(pointer(structure)), r, entries, damping, step, out)
 
 
 @pytest.mark.long
