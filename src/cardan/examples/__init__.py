@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 CHORD = 5e-5  # m: how far the triangles of parts from CAD may be from their faces
-SECONDS = 600.0  # for reading a STEP file of the gallery, which is known to be readable, on a slow or busy machine
 
 
 class ExampleError(CardanError):
@@ -102,7 +101,7 @@ def parts(path: Path) -> Mapping[str, Part]:
         return {}
     from cardan.cad.step import load_step
 
-    return load_step(path, chord=CHORD, seconds=SECONDS)
+    return load_step(path, chord=CHORD)
 
 
 def _listed() -> dict[str, dict[str, Example]]:
