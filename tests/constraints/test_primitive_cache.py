@@ -32,12 +32,12 @@ POINT = np.array([0.25, -1.5, 2.0, 1.0, 0.5, -0.75])
 
 
 def declared(factor=1.75):
-    """A primitive that is unique for its factor."""
-    return cd.primitive(i="point", j="point")(lambda i, j: factor * i.y * (j.x - i.z))
+    """A primitive whose kernels are unique for its factor: exponents are in their text."""
+    return cd.primitive(i="point", j="point")(lambda i, j: i.y * (j.x - i.z) * (i.x * i.x) ** factor)
 
 
 def expected(factor=1.75):
-    return factor * POINT[1] * (POINT[3] - POINT[2])
+    return POINT[1] * (POINT[3] - POINT[2]) * (POINT[0] * POINT[0]) ** factor
 
 
 class Found:

@@ -176,7 +176,7 @@ def _curvature(address, x, v, c, g):
 
 def evaluated(primitive, x, c, v):
     """f, ∂f/∂x and ẋᵀ f_xx ẋ."""
-    x, c, v = (np.array(a, dtype=float) for a in (x, c, v))
+    x, c, v = (np.array(a, dtype=float) for a in (x, [*c, *primitive.constants], v))
     f, df, g = (np.full(n, np.nan) for n in (primitive.rows, primitive.rows * primitive.components, primitive.rows))
     _value(kernels.address(primitive), x, c, f, df)
     _curvature(kernels.curvature_address(primitive), x, v, c, g)
@@ -879,6 +879,47 @@ def test_the_same_equation_is_compiled_once_under_all_names():
     assert first != second
     assert kernels.address(first) == kernels.address(second)
     assert kernels.address(first) != kernels.address(declared(lambda i, j, *, offset: j.z - i.z + offset))
+
+
+@pytest.mark.nojit
+def test_equations_that_differ_by_numbers_alone_share_their_kernels():
+    def scaled(factor, power=2):
+        return cd.primitive(i="point", j="point")(lambda i, j: factor * (j.z - i.z) ** power + 0.3 * (j.x - i.x) - 0.7)
+
+    one, other = scaled(2.5), scaled(-4.25)
+    assert one != other and one == scaled(2.5)
+    assert kernels.address(one) == kernels.address(other)
+    assert kernels.curvature_address(one) == kernels.curvature_address(other)
+    assert kernels.address(one) != kernels.address(scaled(2.5, 3))  # an exponent is part of the text
+    x, v = np.array([0.1, 0.2, 0.3, -0.4, 0.5, 1.1]), np.array([0.3, -0.1, 0.2, 0.5, 0.4, -0.6])
+    for made, factor in ((one, 2.5), (other, -4.25)):
+        f, df, g = evaluated(made, x, [], v)
+        assert f[0] == pytest.approx(factor * 0.8**2 + 0.3 * -0.5 - 0.7, rel=1e-14)
+        assert df[0, 5] == pytest.approx(2 * factor * 0.8, rel=1e-14)
+        assert g[0] == pytest.approx(2 * factor * (-0.6 - 0.2) ** 2, rel=1e-14)
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_numbers_of_an_equation_keep_their_places_beside_parameters(free):
+    """A length that is an unknown is read as a feature; the numbers of the equation stay behind the parameters."""
+
+    @cd.primitive(i="point", j="point")
+    def stretched(i, j, *, length, offset):
+        return 1.7 * cd.norm(j - i) - 3.4 * length - offset
+
+    m = cd.Mechanism()
+    body = m.body("body", position=(0.0, 0.0, 1.0))
+    m.prismatic("guide", m.ground.frame(), body.frame())
+    length = m.parameter("length", 0.3)
+    m.constrain("own", stretched, i=m.ground.point(), j=body.point(), length=length, offset=0.17)
+    if free:
+        m.distance("known", m.ground.point(), body.point(), 0.9)
+    found = m.assemble(free=[length] if free else [])
+    assert found.ok
+    expected = 0.9 if free else (3.4 * 0.3 + 0.17) / 1.7
+    assert found.state[body].position[2] == pytest.approx(expected, abs=1e-12)
+    if free:
+        assert found.state.variables["length"] == pytest.approx((1.7 * 0.9 - 0.17) / 3.4, abs=1e-12)
 
 
 def small_mechanism(primitive, **given):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import gc
 import math
+import os
 import pickle
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -599,3 +602,45 @@ def test_a_simulation_names_a_load_that_fails():
     balls.spring("short", a.point(), b.point(), stiffness=1.0, rest=1.0)
     sim = balls.simulate(1.0, step=1e-2)
     assert not sim.ok and "because 'short' has no finite force" in sim.reason
+
+
+def test_recorded_functions_that_differ_by_numbers_share_their_kernel_and_act_with_their_own():
+    """Two hinges with the same law and other numbers, against the closed form of the torque."""
+    m = cd.Mechanism(gravity=(0, 0, 0))
+    laws = {"one": (2.5, 0.4), "two": (-1.5, 7.25)}
+    for k, (name, (gain, shift)) in enumerate(laws.items()):
+        body = m.body(name, position=(k, 0, 0), mass=1.0, inertia=np.diag([0.5, 0.5, 0.5]))
+        hinge = m.revolute(f"hinge {name}", m.ground.frame((k, 0, 0)), body.frame())
+        m.actuator(f"motor {name}", hinge, lambda t, x, rate, gain=gain, shift=shift: gain * cd.cos(3.0 * t) + shift)
+    functions = [load.action.function for load in m.loads.values()]
+    assert functions[0].address() == functions[1].address()
+    assert functions[0].constants != functions[1].constants
+    sim = m.simulate(0.3, m.assemble().state)
+    for name, (gain, shift) in laws.items():
+        angle = (gain * (1.0 - np.cos(0.9)) / 9.0 + shift * 0.3**2 / 2.0) / 0.5
+        assert sim.coordinate(f"hinge {name}")[-1] == pytest.approx(angle, rel=1e-7)
+
+
+@pytest.mark.long
+def test_couplings_with_functions_of_their_own_do_not_grow_the_process():
+    """1,000 couplings whose functions differ by numbers: one kernel, and less than 5 MB."""
+
+    def made(k):
+        m = cd.Mechanism()
+        a, b = m.body("a"), m.body("b", position=(1, 0, 0))
+        first = m.revolute("first", m.ground.frame(), a.frame())
+        second = m.revolute("second", m.ground.frame((1, 0, 0)), b.frame())
+        m.couple("pair", first, second, lambda q: k * q + 0.1 * cd.sin(q * k))
+        m.drive("motor", first, 0.3)
+        assert m.assemble().ok
+
+    def resident():
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    for k in range(300):  # fills the caches of bounded size
+        made(3.5 + 0.01 * k)
+    before = resident()
+    for k in range(1000):
+        made(0.37 + 0.01 * k)
+    assert resident() - before < 5e6

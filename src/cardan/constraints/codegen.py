@@ -179,6 +179,27 @@ def _function(name: str, sizes: dict[str, int], text: str, body: list[str], inli
 _OPENING = '"""Kernels of a primitive, written by cardan.constraints.codegen; not to be edited."""'
 
 
+def constants_as_data(trace: Trace, parameters: int) -> tuple[Trace, tuple[float, ...]]:
+    """The same equations with their numbers as further parameters behind the given ones; and these numbers.
+
+    So functions that differ by numbers alone have the same kernels.  0, 1 and −1 stay, by which terms are simplified,
+    and exponents, whose powers are products; a graph with a table has none, since the table is its parameters.
+    """
+    graph, variables, rows = trace
+    tabled = any([node.operation.startswith("call spline_") for node in graph.nodes])
+    kept = {node.arguments[1].index for node in graph.nodes if node.operation == "call power"}
+    numbers: list[float] = []
+    made, found = Graph(), list[Scalar]()
+    for node in graph.nodes:
+        if isinstance(node.value, float) and not (tabled or node.index in kept or node.value in (0.0, 1.0, -1.0)):
+            found.append(made.variable(f"c{parameters + len(numbers)}"))
+            numbers.append(node.value)
+        else:
+            found.append(made.node(node.operation, tuple([found[a.index] for a in node.arguments]), node.value))
+    made.rates = {found[x.index]: found[v.index] for x, v in graph.rates.items()}
+    return (made, [found[x.index] for x in variables], [found[row.index] for row in rows]), tuple(numbers)
+
+
 def user_module(trace: Trace) -> str:
     """The text of the module of one user's primitive.
 

@@ -62,6 +62,9 @@ def promoted(base: Primitive, chosen: tuple[int, ...], kind: FeatureKind = Featu
         rows = list(flat_rows(base.function(*arguments, **dict(zip(base.parameters, given, strict=True)))))
     else:
         rows = _replayed(graph, base.origin, variables, given)
+    trace: codegen.Trace = graph, variables, rows
+    if base.constants:
+        trace, _ = codegen.constants_as_data(trace, len(base.parameters))  # they keep their places too
     name = f"{base.name} of {names}"
     own = base.judged_as == base.name
     return replace(
@@ -73,7 +76,7 @@ def promoted(base: Primitive, chosen: tuple[int, ...], kind: FeatureKind = Featu
         inline=False,
         features=(*base.features, *[kind] * len(chosen)),
         components=count + len(chosen),
-        text=codegen.user_module((graph, variables, rows)),
+        text=codegen.user_module(trace),
         origin=Promotion(base, chosen, kind),
     )
 

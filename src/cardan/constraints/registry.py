@@ -112,6 +112,7 @@ class Primitive:
     lengths: tuple[int, ...] = ()
     of_rates: bool = False
     text: str = ""  # source of the kernels of a user's primitive; "" for a built-in one
+    constants: tuple[float, ...] = ()  # numbers of a user's equations, which kernels read behind the parameters
     origin: Any = None  # the recipe from which unpickling rebuilds a user's primitive
     plain: bool = field(init=False)  # inline, judged as it is, and independent of the world's origin
 
@@ -155,7 +156,7 @@ class Primitive:
         return self._identity() == other._identity()
 
     def _identity(self) -> tuple[Any, ...]:
-        return self.name, self.arguments, self.parameters, self.defaults, self.units, self.kernel()
+        return self.name, self.arguments, self.parameters, self.defaults, self.units, self.kernel(), self.constants
 
     def kernel(self) -> tuple[Any, ...]:
         """A key of its kernels: equal for primitives with the same kernels."""
@@ -215,11 +216,14 @@ def features_of(arguments: tuple[Argument, ...]) -> tuple[FeatureKind, ...]:
     return tuple(feature for argument in arguments for feature in KINDS[argument.kind].features)
 
 
-def user_primitive(recipe: Any, text: str, rows: int, *, absolute: bool, indifferent: bool) -> Primitive:
-    """The user's primitive that a recipe declares; text is the source of its kernels."""
+def user_primitive(recipe: Any, text: str, rows: int, **flags: Any) -> Primitive:
+    """The user's primitive that a recipe declares; text is the source of its kernels.
+
+    flags: ``absolute``, ``indifferent`` and ``constants`` of the primitive.
+    """
     name = recipe.name
     declared = (recipe.arguments, recipe.parameters, recipe.defaults, recipe.units)
-    options = {"absolute": absolute, "indifferent": indifferent, "text": text, "origin": recipe}
+    options: dict[str, Any] = {**flags, "text": text, "origin": recipe}
     options["of_rates"] = getattr(recipe, "of_rates", False)
     return _with_derived_fields(Primitive(-1, name, *declared, (), "value", None, name, **options), rows)
 

@@ -72,11 +72,11 @@ class Recipe:
         return Recipe.rebuild, (self,)
 
 
-_known: dict[str, tuple[str, int, dict[str, bool]]] = {}  # by repr of recipes, which are rebuilt when unpickled
+_known: dict[str, tuple[str, int, dict[str, Any]]] = {}  # by repr of recipes, which are rebuilt when unpickled
 
 
-def _generated(recipe: Recipe) -> tuple[str, int, dict[str, bool]]:
-    """The text of the kernels of a recipe, its number of rows, and its flags ``absolute`` and ``indifferent``."""
+def _generated(recipe: Recipe) -> tuple[str, int, dict[str, Any]]:
+    """The text of the kernels of a recipe, its number of rows; and ``absolute``, ``indifferent``, ``constants``."""
     kinds = features_of(recipe.arguments)
     components = sum(kind.components for kind in kinds)
     try:
@@ -90,10 +90,11 @@ def _generated(recipe: Recipe) -> tuple[str, int, dict[str, bool]]:
             "from a function that only computes"
         ) from None
     trace = graph, graph.nodes[:components], rows
-    text = codegen.user_module(trace)
+    data, constants = codegen.constants_as_data(trace, len(recipe.parameters))
+    text = codegen.user_module(data)
     # a rate row depends on velocities in the world, whatever its features are on
     indifferent = not recipe.of_rates and is_indifferent(graph, kinds, rows)
-    flags = {"absolute": _is_absolute(trace, kinds), "indifferent": indifferent}
+    flags = {"absolute": _is_absolute(trace, kinds), "indifferent": indifferent, "constants": constants}
     return text, len(rows), flags
 
 

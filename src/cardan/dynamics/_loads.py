@@ -77,7 +77,7 @@ def effort(law, numbers, t, x, rate, scratch):
         scratch[0] = t
         scratch[1] = x
         scratch[2] = rate
-        call_primitive(law.function, scratch, scratch, tail(scratch, 3), tail(scratch, 4))
+        call_primitive(law.function, scratch, numbers, tail(scratch, 3), tail(scratch, 4))
         return scratch[3]
     return 0.0
 

@@ -37,10 +37,18 @@ class Recorded:
     row: int
 
     def address(self) -> int:
-        """Address of its kernel in this process: f(x, –, value, derivatives) with x = (t, coordinate, rate)."""
-        graph = Graph.from_plain(self.nodes, 3, 0)
-        text = codegen.user_module((graph, graph.nodes[:3], [graph.nodes[self.row]]))
+        """Address of its kernel in this process: f(x, constants, value, derivatives), x = (t, coordinate, rate)."""
+        text = codegen.user_module(self._data()[0])
         return kernels.address(Primitive(-1, "load", (), (), (), (), (), "value", None, "load", text=text))
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """The numbers that its kernel reads."""
+        return self._data()[1]
+
+    def _data(self) -> tuple[codegen.Trace, tuple[float, ...]]:
+        graph = Graph.from_plain(self.nodes, 3, 0)
+        return codegen.constants_as_data((graph, graph.nodes[:3], [graph.nodes[self.row]]), 0)
 
     def value(self, x: tuple[float, float, float]) -> float:
         """f at a point, by the interpreter; KeyError if it calls a function that only kernels have."""

@@ -229,7 +229,10 @@ def actuator(joint: Any, f: FunctionOfMotion, *, of: str | None = None) -> Actio
     if not callable(f):
         return _linear(joint, constant=check.number(f, "f, if not a function of (t, coordinate, rate),"))
     function = recorded_or_called(f)
-    law = Law(tables.CALLED if isinstance(function, Called) else tables.RECORDED, _sort(joint), ())
+    if isinstance(function, Recorded):
+        law = Law(tables.RECORDED, _sort(joint), function.constants)
+    else:
+        law = Law(tables.CALLED, _sort(joint), ())
     return Action((_relation(joint),), law, function=function)
 
 

@@ -113,7 +113,7 @@ class Relation:
             parameters = tuple([p.some_value() if isinstance(p, Signal) else p for p in parameters])
         self.bodies = bodies = list[Body]()  # the movable ones
         self.counted_angles: list[CountedAngle] = []
-        floats = list(parameters)
+        floats = [*parameters, *primitive.constants]
         laid: list[int] = []
         column = 0
         for kind, body, value in features:
