@@ -250,9 +250,14 @@ class Graph:
             if len(self.nodes) >= MOST_NODES:
                 raise TracingError(f"a primitive has more than {MOST_NODES} operations; {BY_HAND}")
             found = Scalar(self, len(self.nodes), operation, arguments, value)
+            self.nodes.append(found)  # before it can be found: an interrupt between the two leaves an unused node
             self._interned[key] = found
-            self.nodes.append(found)
         return found
+
+    def truncate(self, count: int) -> None:
+        """Remove all but the first nodes."""
+        self._interned = {key: node for key, node in self._interned.items() if node.index < count}
+        del self.nodes[count:]
 
     def variable(self, name: str) -> Scalar:
         return self.node("variable", (), name)

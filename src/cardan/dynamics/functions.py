@@ -145,6 +145,8 @@ def recorded_or_called(function: Callable[..., Any]) -> Recorded | Called:
             if not math.isclose(recorded.value(x), value, rel_tol=SAME, abs_tol=SAME * abs(value)):
                 return called
         codegen.user_module((graph, variables, [row]))  # its derivatives may be too long
+    except MemoryError:
+        raise
     except Exception:  # whatever stops the recording: the function works with numbers
         return called
     return recorded
@@ -154,6 +156,8 @@ def _tried(function: Callable[..., Any], x: tuple[float, float, float]) -> float
     """The value at a point, None where there is none."""
     try:
         result = function(*x)
+    except MemoryError:
+        raise
     except Exception:  # it may be undefined there; an integration names the time of an error
         return None
     if isinstance(result, bool) or not isinstance(result, numbers.Real):

@@ -116,7 +116,8 @@ class Building(Methods):
         """
         if not hasattr(item, "add_to"):
             raise ModelError(f"add was given {item!r:.80}; it must be a part or an assembly, from cd.load_step(path)")
-        return item.add_to(self, name, density, **options)
+        with self._model.as_one():
+            return item.add_to(self, name, density, **options)
 
     def constrain(self, name: str, primitive: Primitive, /, **given: Any) -> Joint:
         """Add a constraint of your own: a primitive made by :func:`cardan.primitive`, with its features and parameters.

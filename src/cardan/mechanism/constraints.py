@@ -50,7 +50,7 @@ def constrain(model: Model, name: str, primitive: Primitive, given: dict[str, An
     if edge is not None and motion is not None:
         values.append(("motion", (edge.own, motion.a.description(), motion.b.description())))
     made: Joint = model.keep(
-        model.joints, Joint(name, joints.constrain, ends, (("primitive", kind), *values), (relation,), edge=edge)
+        "joints", Joint(name, joints.constrain, ends, (("primitive", kind), *values), (relation,), edge=edge)
     )
     return made
 
@@ -72,7 +72,7 @@ def knife_edge(model: Model, name: str, frame: Frame, relative_to: Body | None) 
         raise ModelError(f"{what} is on the ground, which does not move; the frame must be on a movable body")
     other = None if relative_to is None or relative_to.is_ground else relative_to.frame()
     ends = (frame,) if other is None else (other, frame)
-    made: Joint = model.keep(model.rate_rows, Joint(name, joints.knife_edge, ends, (), (relation,)))
+    made: Joint = model.keep("rate_rows", Joint(name, joints.knife_edge, ends, (), (relation,)))
     return made
 
 
@@ -106,5 +106,5 @@ def constrain_rates(
     if signal is not None:
         values.append(("value", signal))
     made = Joint(name, joints.constrain_rates, ends, (("primitive", kind), *values), (relation,))
-    model.keep(model.rate_rows, made)
+    model.keep("rate_rows", made)
     return made

@@ -65,15 +65,10 @@ def wheel(model: Model, name: str, frame: Frame, radius: float, face: Attachment
     check_end(model, f"wheel {name!r}", "frame", frame)
     name = model.new_name(name, "a wheel")
     radius = check.positive(radius, f"the radius of wheel {name!r}")
-    road = model.ground.attach(_geometry.plane()) if face is None else face
-    disc = frame.body.attach(_geometry.circle(radius), frame)
-    try:
+    with model.as_one(model.ground, frame.body, items=("joints", "rate_rows")):
+        road = model.ground.attach(_geometry.plane()) if face is None else face
+        disc = frame.body.attach(_geometry.circle(radius), frame)
         return contact(model, name, road, disc, "roll")
-    except BaseException:
-        frame.body.detach(disc)
-        if face is None:
-            model.ground.detach(road)
-        raise
 
 
 def point_on(model: Model, kind: JointKind[Any], name: str, point: Any, face: Attachment) -> Joint:
@@ -149,5 +144,5 @@ def _add(
         rate_rows, every = {**model.rate_rows, rate: row}, {**model.joints, name: made}
         model.assign(rate_rows=rate_rows, joints=every)
         return made
-    model.keep(model.joints, made)
+    model.keep("joints", made)
     return made

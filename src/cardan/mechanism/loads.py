@@ -37,7 +37,7 @@ def add(model: Model, kind: LoadKind[Any], name: str, args: tuple[Any, ...], opt
         made = loads.make(kind, name, tuple(ends), named)
     except ModelError as error:
         raise ModelError(f"{what}: {error}") from None
-    model.keep(model.loads, made)
+    model.keep("loads", made)
     return made
 
 

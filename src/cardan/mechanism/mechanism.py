@@ -494,4 +494,5 @@ class Mechanism(Building):
         Functions are written as expressions.  What a file cannot contain raises a ModelError, and nothing is written.
         An existing file is replaced at once, or not at all.
         """
-        _files.save(self, path, units=units)
+        with self._model.lock:
+            _files.save(self, path, units=units)

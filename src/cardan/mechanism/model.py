@@ -1,13 +1,17 @@
 """The data of a mechanism: its items by name, their checks of names, and the edits of them.
 
-An edit computes first, and is then made at once.  ``edits`` counts before and after a change, so that a drawing that
-was made in between is not used again.  Evaluations read a :class:`~cardan.system.drawing.Drawing`; none assigns to the
-model.
+An edit computes first, and is then made at once: an exception, or Ctrl-C at any instruction, leaves the model as before
+or as after.  An edit of several steps is made within :meth:`Model.as_one`.  ``lock`` lets one thread at a time edit the
+items or copy them; ``edits`` counts the changes, so that a drawing made before them is not used again.  Evaluations
+read a :class:`~cardan.system.drawing.Drawing`; none assigns to the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from threading import RLock
 from typing import Any
 
 from cardan import joints
@@ -48,6 +52,7 @@ class Model:
         self.book = Book()
         self.source: Any = None
         self.edits = 0
+        self.lock = RLock()
         self._serials = 0
         # the last drawing, and the values of all formulas and of the parameters, each with the list of values it is of
         self._now: tuple[list[float], Drawing] | None = None
@@ -63,7 +68,7 @@ class Model:
     def item(self, name: str) -> Any:
         """The joint, body, load, rate row or parameter of that name, or None."""
         held = (self.joints, self.bodies, self.loads, self.rate_rows, self.parameters)
-        return next((items[name] for items in held if name in items), None)
+        return next((found for items in held if (found := items.get(name)) is not None), None)
 
     def new_name(self, given: Any, what: str) -> str:
         """A name that no item has; what: is to have it, such as "a body"."""
@@ -89,28 +94,37 @@ class Model:
         return name
 
     def __iter__(self) -> Iterator[str]:
-        yield from self.bodies
-        yield from self.joints
-        yield from self.loads
-        yield from self.rate_rows
-        yield from self.parameters
+        with self.lock:
+            names = [*self.bodies, *self.joints, *self.loads, *self.rate_rows, *self.parameters]
+        return iter(names)
 
     def description(self) -> tuple[Any, ...]:
         """Everything that defines the mechanism, as plain values."""
-        return (
-            self.name,
-            self.gravity,
-            self.display,
-            tuple(one.description() for one in self.ground.attachments),
-            tuple(body.description() for body in self.bodies.values()),
-            tuple(joint.description() for joint in self.joints.values()),
-            tuple(load.description() for load in self.loads.values()),
-            tuple(row.description() for row in self.rate_rows.values()),
-            tuple((p.name, p.value, p.lower, p.upper, p.period) for p in self.parameters.values()),
-        )
+        with self.lock:
+            return (
+                self.name,
+                self.gravity,
+                self.display,
+                tuple(one.description() for one in self.ground.attachments),
+                tuple(body.description() for body in self.bodies.values()),
+                tuple(joint.description() for joint in self.joints.values()),
+                tuple(load.description() for load in self.loads.values()),
+                tuple(row.description() for row in self.rate_rows.values()),
+                tuple((p.name, p.value, p.lower, p.upper, p.period) for p in self.parameters.values()),
+            )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_now": None}
+        with self.lock:
+            return {**self.__dict__, "_now": None, "lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, lock=RLock())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        made = memo[id(self)] = Model.__new__(Model)
+        with self.lock:
+            made.__setstate__(deepcopy(self.__getstate__(), memo))
+        return made
 
     # -- evaluation ----------------------------------------------------------------------------------------------------
 
@@ -140,8 +154,9 @@ class Model:
         """A new drawing; with the system of the last one, if only gravity or values of parameters have changed."""
         last = None if self._now is None else self._now[1]
         is_edited = last is None or last.contents.edits != self.edits
-        contents = Contents(self) if last is None or is_edited else last.contents
-        nodes = self.book.values
+        with self.lock:
+            contents = Contents(self) if last is None or is_edited else last.contents
+            nodes = self.book.values
         values = None
         if contents.parameters:
             known, drawn = self._drawn
@@ -179,37 +194,60 @@ class Model:
 
     # -- edits ---------------------------------------------------------------------------------------------------------
 
-    def keep(self, items: dict[str, Any], *made: Any) -> Any:
-        """Keep new items, or replace those of their names; returns the last."""
-        self.edits += 1
-        items.update([(one.name, one) for one in made])
-        self.edits += 1
+    def keep(self, word: str, *made: Any) -> Any:
+        """Keep new items, or replace those of their names; returns the last.  word: "bodies", "joints", …"""
+        pairs = [(one.name, one) for one in made]
+        with self.lock:
+            self.edits += 1
+            getattr(self, word).update(pairs)
+            self.edits += 1
         return made[-1]
 
     def assign(self, **changes: Any) -> None:
         """Replace attributes, all at once."""
-        self.__dict__.update(changes, edits=self.edits + 1)
+        with self.lock:
+            self.__dict__.update(changes, edits=self.edits + 1)
+
+    @contextmanager
+    def as_one(self, *bodies: Body, items: Iterable[str] = removing.HELD) -> Iterator[None]:
+        """A context of several edits that are made as one: if one of them fails or is interrupted, none is made.
+
+        bodies: those that are edited.  items: the words of the items that are.
+        """
+        with self.lock:
+            kept = {word: getattr(self, word).copy() for word in items}
+            drawn, book = self._drawn, self.book.snapshot()
+            slots = [(body, body._snapshot()) for body in bodies]
+            try:
+                yield
+            except BaseException:
+                for body, values in slots:
+                    body._restore(values)
+                self.book.restore(book)
+                self.assign(**kept, _drawn=drawn)
+                raise
 
     def keep_body(self, body: Body, fixed: bool) -> Body:
         """Keep a new body, perhaps fixed where it is drawn."""
-        self.keep(self.bodies, body)
-        if fixed:
-            try:
-                self.fix(body, True)
-            except BaseException:
-                self.assign(bodies={name: one for name, one in self.bodies.items() if one is not body})
-                raise
+        if not fixed:
+            self.keep("bodies", body)
+            return body
+        with self.as_one(items=("bodies", "joints")):
+            self.keep("bodies", body)
+            self.fix(body, True)
         return body
 
     def edit_body(self, body: Body, slots: Mapping[str, Any]) -> None:
         """Set attributes of a body; a fixed body stays fixed where it is drawn now."""
-        self.edits += 1
-        for slot, value in slots.items():
-            setattr(body, slot, value)
-        body._pack()
-        self.edits += 1
-        if f"{body.name}{FIXED}" in self.joints:
-            self.fix(body, True)
+        is_fixed = f"{body.name}{FIXED}" in self.joints
+        with self.as_one(body, items=("joints",) if is_fixed else ()):
+            self.edits += 1
+            for slot, value in slots.items():
+                setattr(body, slot, value)
+            body._pack()
+            self.edits += 1
+            if is_fixed:
+                self.fix(body, True)
 
     def fix(self, body: Body, fixed: bool) -> None:
         """Fix a body where it is drawn, by a joint that is named after it, or free it."""
@@ -218,21 +256,25 @@ class Model:
             if name not in self.joints:
                 self.new_name(name, joints.fixed.label)
             frames = placing.frames(joints.fixed, self.ground, body, {})
-            self.keep(self.joints, making.make(self, joints.fixed, name, frames, {}))
+            self.keep("joints", making.make(self, joints.fixed, name, frames, {}))
         elif name in self.joints:
             removing.remove(self, name, False)
 
     def add_joint(self, kind: JointKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Joint:
         """Add a joint of a kind, and the limit that belongs to it."""
         name = self.new_name(name, kind.label)
-        made = making.make(self, kind, name, args, options)
-        if "range" not in kind.parts or (limit := making.range_of(self, made)) is None:
-            self.edits += 1
-            self.joints[name] = made
-            self.edits += 1
-            return made
-        self.new_name(limit.name, joints.limit.label)
-        self.keep(self.joints, limit, made)
+        try:
+            made = making.make(self, kind, name, args, options)
+            limit = making.range_of(self, made) if "range" in kind.parts else None
+            if limit is None:
+                self.keep("joints", made)
+            else:
+                self.new_name(limit.name, joints.limit.label)
+                self.keep("joints", limit, made)
+        except BaseException:
+            if name not in self.joints:  # conditions of its formulas
+                self.book.forget({making.label(kind, name)})
+            raise
         return made
 
     def set_parameter(self, parameter: Parameter, value: Any) -> None:

@@ -27,8 +27,9 @@ def add(model: Model, name: str, value: Any, lower: Any, upper: Any, period: Any
     own = 0.0 if period is None else check.positive(period, f"period of parameter {name!r}")
     if own and (lower is not None or upper is not None):
         raise ModelError(f"parameter {name!r} was given bounds and a period; give one of them")
-    made = Parameter(model, name, model.book, model.book.add(name, start, (low, high), own))
-    model.keep(model.parameters, made)
+    with model.as_one(items=("parameters",)):
+        made = Parameter(model, name, model.book, model.book.add(name, start, (low, high), own))
+        model.keep("parameters", made)
     return made
 
 
@@ -46,8 +47,9 @@ def _redraw(model: Model, drawn: dict[str, float]) -> None:
     contents, book = model.contents, model.book
     values = book.evaluate(drawn)
     book.check(values, *contents.used(), contents.user_of)
-    model._drawn = values, drawn
-    book.values = values
+    with model.as_one(items=()):
+        model._drawn = values, drawn
+        book.values = values
 
 
 def adopt(model: Model, state: Any) -> None:
@@ -61,8 +63,9 @@ def adopt(model: Model, state: Any) -> None:
     values = {name: state.variables.get(name, value) for name, value in drawing.drawn.items()}
     drawing.contents.check_bounds(values)
     poses = [(body, state[body]) for body in model.bodies.values()]
-    if values != drawing.drawn:
-        _redraw(model, values)
-    for body, pose in poses:
-        body.position = pose.position.tolist()
-        body.orientation = pose.quaternion.tolist()
+    with model.as_one(*model.bodies.values(), items=("joints",)):
+        if values != drawing.drawn:
+            _redraw(model, values)
+        for body, pose in poses:
+            body.position = pose.position.tolist()
+            body.orientation = pose.quaternion.tolist()

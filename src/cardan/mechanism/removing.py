@@ -34,18 +34,19 @@ def remove(model: Model, name: str | Body | Joint | Load | Parameter, joints: bo
         raise ModelError("the ground cannot be removed")
     if mine is None:
         raise check.unknown(key, "body, joint, load or parameter", model)
-    users, text = _users(model, key, mine)
-    if users and not joints:
-        raise ModelError(f"{text}; remove them first, or pass joints=True")
-    gone = {key, *users}
-    if isinstance(mine, Joint) and not users:
-        gone |= {f"{key}.{part}" for part in mine.kind.parts}
-    labels = {label(model.joints[item].kind, item) for item in gone if item in model.joints}
-    model.book.forget(labels)
-    if isinstance(mine, Parameter):
-        model.book.remove(key)
-    held = {word: {k: item for k, item in getattr(model, word).items() if k not in gone} for word in HELD}
-    model.assign(**held)
+    with model.as_one(items=()):
+        users, text = _users(model, key, mine)
+        if users and not joints:
+            raise ModelError(f"{text}; remove them first, or pass joints=True")
+        gone = {key, *users}
+        if isinstance(mine, Joint) and not users:
+            gone |= {f"{key}.{part}" for part in mine.kind.parts}
+        labels = {label(model.joints[item].kind, item) for item in gone if item in model.joints}
+        model.book.forget(labels)
+        if isinstance(mine, Parameter):
+            model.book.remove(key)
+        held = {word: {k: item for k, item in getattr(model, word).items() if k not in gone} for word in HELD}
+        model.assign(**held)
 
 
 def _users(model: Model, key: str, mine: Any) -> tuple[list[str], str]:

@@ -9,10 +9,17 @@ SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has
 
 
 @exact_inner
+def numbered(numbers, serial):
+    """The number of a serial number; −1 where there is none."""
+    return numbers[serial] if serial < numbers.size else -1
+
+
+@exact_inner
 def number_records(ints, numbers, starts):
     """Templates become records, in place: offsets added up, serial numbers replaced, slots in ascending order.
 
     numbers: of bodies and of counted angles by serial number.  starts ← where the records begin, and where they end.
+    Returns −1, or the first record that refers to a body or a counted angle that has no number.
     """
     at = layout.HEADER
     row = 0
@@ -31,7 +38,9 @@ def number_records(ints, numbers, starts):
         ints[layout.WIDEST] = max(ints[layout.WIDEST], ints[at + layout.COMPONENTS])
         first = at + layout.RECORD
         for s in range(slots):
-            number = numbers[ints[first + s]]
+            number = numbered(numbers, ints[first + s])
+            if number < 0:
+                return k
             i = s
             while i > 0 and ints[first + i - 1] > number:
                 ints[first + i] = ints[first + i - 1]
@@ -39,11 +48,13 @@ def number_records(ints, numbers, starts):
             ints[first + i] = number
         for f in range(first + slots, ints[at + layout.NEXT], layout.FEATURE):
             if ints[f + layout.KIND] == layout.ANGLE:
-                ints[f + layout.SOURCE] = numbers[ints[f + layout.SOURCE]]
+                ints[f + layout.SOURCE] = numbered(numbers, ints[f + layout.SOURCE])
+                if ints[f + layout.SOURCE] < 0:
+                    return k
                 continue
             ints[f + layout.SOURCE] += par
             if ints[f + layout.BODY] >= 0:
-                number = numbers[ints[f + layout.BODY]]
+                number = numbered(numbers, ints[f + layout.BODY])
                 ints[f + layout.BODY] = number
                 i = 0
                 while ints[first + i] != number:
@@ -60,10 +71,13 @@ def number_records(ints, numbers, starts):
     for _ in range(ints[layout.ANGLES]):
         for i in range(2):
             if ints[at + i] >= 0:
-                ints[at + i] = numbers[ints[at + i]]
+                ints[at + i] = numbered(numbers, ints[at + i])
+                if ints[at + i] < 0:
+                    return ints[layout.CONSTRAINTS]
         ints[at + layout.ANGLE_SOURCE] = par
         at += layout.ANGLE_RECORD
         par += 9
+    return -1
 
 
 @exact_inner
@@ -270,7 +284,7 @@ def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch
     """Pack the templates in ints, and measure what they describe, in place; returns L [m].
 
     Returns −1 where bodies that the ground does not reach need their order by name: then it is called once more with
-    that order, when everything is packed already.
+    that order, when everything is packed already.  Returns −2 − k where record k refers to what is not packed.
     rods, numbers, absolute: see rod, number_records, center_features; without numbers the templates are packed
     already, and only measured.  drawn: authored poses.
     tables ← starts of the records (constraints + 1), level and leader of the bodies: see characteristic_length,
@@ -286,7 +300,9 @@ def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch
     level = tables[starts.size :]
     if order.size == 0:
         if numbers.size > 0:
-            number_records(ints, numbers, starts)
+            unknown = number_records(ints, numbers, starts)
+            if unknown >= 0:
+                return -2.0 - unknown
         for i in range(3 * count + 3):
             points[i] = 0.0
             measures[i] = 0.0

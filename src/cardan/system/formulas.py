@@ -92,6 +92,8 @@ class Book:
 
     def add(self, name: str, value: float, bounds: tuple[float, float], period: float = 0.0) -> int:
         """A new parameter; returns its node."""
+        if self.graph.nodes:
+            self.index(self.graph.nodes[-1])  # an interrupt can leave nodes without values
         node = self.graph.variable(f"x{len(self.names)}").index
         self.names.append(name)
         self.nodes.append(node)
@@ -104,6 +106,18 @@ class Book:
         """Remove a parameter, which no formula in use has."""
         self.names[self.names.index(name)] = None
         self.values = list(self.values)
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """What :meth:`restore` takes: the nodes, the parameters, their values and the conditions as they are now."""
+        columns = (self.names, self.nodes, self.bounds, self.periods)
+        return len(self.graph.nodes), self.values, dict(self.conditions), *[column[:] for column in columns]
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        """Take back later nodes, parameters, values and conditions."""
+        count, values, self.conditions, self.names, self.nodes, self.bounds, self.periods = snapshot
+        self.graph.truncate(count)
+        del values[count:]
+        self.values = values
 
     def frozen(self) -> Book:
         """What analyses read: the same, without the parameters, removals and conditions that come later."""

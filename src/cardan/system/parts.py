@@ -210,6 +210,15 @@ class Body:
             )
         return tuple(dict.fromkeys((*self._given, word)))
 
+    def _snapshot(self) -> dict[str, Any]:
+        """The attributes as they are now, for :meth:`_restore`."""
+        return {slot: getattr(self, slot) for slot in self.__slots__}
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        """Take back edits of the attributes."""
+        for slot, value in snapshot.items():
+            setattr(self, slot, value)
+
     def _pack(self) -> None:
         """Make the record; every edit ends with it."""
         packed = _pack_pose(*self._position, *self._orientation)

@@ -409,6 +409,10 @@ class System:
         drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
         found = (drawn.reshape(-1), tables, scratch, (measures, points))
         length = _tables.measure(*given, _NONE, *found)
+        if length <= -2.0:
+            k = int(-2.0 - length)
+            name = self._packed.constraints[k] if k < constraints else "a counted angle"
+            raise ModelError(f"{name!r} refers to a body or an angle that is not in the mechanism; pack them together")
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
             length = _tables.measure(*given, order, *found)
@@ -879,9 +883,9 @@ def _joined(parts: Sequence[bytes], kind: Any) -> Any:
 
 
 def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
-    """Number by serial number, of bodies and of counted angles; zero for all others."""
+    """Number by serial number, of bodies and of counted angles; −1 for all others."""
     most = max(max(bodies, default=-1), max(angles, default=-1))
-    numbers = array("q", bytes(8 * (most + 1)))
+    numbers = array("q", b"\xff" * (8 * (most + 1)))
     for serials in (bodies, angles):
         for number, serial in enumerate(serials):
             numbers[serial] = number
