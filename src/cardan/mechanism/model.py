@@ -239,15 +239,27 @@ class Model:
 
     def edit_body(self, body: Body, slots: Mapping[str, Any]) -> None:
         """Set attributes of a body; a fixed body stays fixed where it is drawn now."""
-        is_fixed = f"{body.name}{FIXED}" in self.joints
-        with self.as_one(body, items=("joints",) if is_fixed else ()):
-            self.edits += 1
-            for slot, value in slots.items():
-                setattr(body, slot, value)
-            body._pack()
-            self.edits += 1
-            if is_fixed:
+        if f"{body.name}{FIXED}" in self.joints:
+            with self.as_one(body, items=("joints",)):
+                self._set(body, slots)
                 self.fix(body, True)
+        else:
+            self._set(body, slots)
+
+    def _set(self, body: Body, slots: Mapping[str, Any]) -> None:
+        """Set attributes of a body, all of them or none."""
+        with self.lock:
+            kept = [(slot, getattr(body, slot)) for slot in (*slots, "_record")]
+            try:
+                self.edits += 1
+                for slot, value in slots.items():
+                    setattr(body, slot, value)
+                body._pack()
+                self.edits += 1
+            except BaseException:
+                for slot, value in kept:
+                    setattr(body, slot, value)
+                raise
 
     def fix(self, body: Body, fixed: bool) -> None:
         """Fix a body where it is drawn, by a joint that is named after it, or free it."""
