@@ -43,8 +43,8 @@ ROUNDED = 1e-14
 # drawn at the origin; and a spread of the bodies, if lengths also come from such points, drivers, limits or users'
 # functions.
 LEAST_SPREAD = 1e-12
-# Where joints have no points apart, the spread of the bodies as drawn is the unit of length, but at most this many times
-# the lengths of the joints, or metres where they have none: parts drawn far away are held to the tolerance of their size.
+# Where joints have no points apart, the spread of the bodies as drawn is the unit of length; but at most this many
+# times the lengths of the joints, or metres where they have none: how far parts are drawn does not loosen the verdict.
 MOST_DRAWN = 100.0
 # A free parameter that is beyond a bound by less than this share of the bound or of its scale is at the bound: rows are
 # met to 1e-12.
