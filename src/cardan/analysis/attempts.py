@@ -19,7 +19,7 @@ from cardan.analysis.options import AUTO, AssemblyOptions
 from cardan.analysis.restarts import CLOSE_REACH, REACH, Restarts
 from cardan.analysis.tables import Memo
 from cardan.analysis.whole_turns import has_too_many_turns, stages, with_whole_turns
-from cardan.coordinates import formulations, verdict
+from cardan.coordinates import formulations, relative, verdict
 from cardan.lazy import LazyModule, TieredModule
 from cardan.solvers.problem import Budget, Job, Problem, Run
 from cardan.solvers.tables import Outcome
@@ -126,7 +126,7 @@ def _solve_once(system: System, q: FloatArray, task: Task) -> End:
     """Solve with lengths measured in the extent of the piece, or in the spread of its start."""
     options = task.options
     attempt = _auto if options.method == AUTO else _attempt
-    if not formulations.projects(options.formulation):
+    if options.formulation not in relative.FORMULATIONS:
         return attempt(system, q, task)
     system.refuse_timed(f"formulation {options.formulation!r}")
     # A start that is met stays unchanged; any other is projected so that the joints of the tree are met.
@@ -330,7 +330,7 @@ class _History:
 def _run(system: System, job: Job, q: FloatArray, target: float, task: Task) -> Run:
     """One run of a solver from the poses q, in place."""
     formulation = task.options.formulation
-    if not formulations.projects(formulation):
+    if formulation not in relative.FORMULATIONS:
         return job.run(q, target, task.budget)
     x = formulations.enter(system, formulation, q)
     run = job.run(x, target, task.budget)
