@@ -107,6 +107,9 @@ def _touches(system: System, end: End, task: Task) -> bool:
 
 
 def _solve(system: System, q: FloatArray, task: Task) -> End:
+    if not system.length and _is_rounded(system, q, task):
+        problem = formulations.problem(system, "manifold", system.extent_at(q), task.time)
+        return End(_measured(problem, q, Outcome.CONVERGED, 0), q, 1, 0)
     end = _solve_once(system, q, task)
     if system.length or end.run.outcome is not Outcome.CONVERGED or _is_met(system, end.q, task):
         return end
@@ -393,6 +396,17 @@ def _is_met(system: System, q: FloatArray, task: Task) -> bool:
     """The verdict on solver coordinates."""
     poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
     return verdict.judge(system, poses, task.options.tolerance, angles=angles, time=task.time).met
+
+
+def _is_rounded(system: System, q: FloatArray, task: Task) -> bool:
+    """Whether all equations are met up to the rounding of coordinates, in a model without a length.
+
+    The target of the solvers does not depend on the place, so that such a start would be moved where it is far away.
+    """
+    poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
+    tolerance = POINTS_TARGET * task.options.tolerance
+    found = verdict.judge(system, poses, tolerance, angles=angles, time=task.time)
+    return found.residual <= TARGET * found.bound
 
 
 def _measured(problem: Problem, x: FloatArray, outcome: Outcome, iterations: int) -> Run:
