@@ -25,6 +25,7 @@ import problems
 from cardan import examples
 
 MET = 1e-10  # tolerance of the judge [m, sine]
+clock = time.perf_counter  # versus.py takes the time of the processor
 
 SMALL_SOLVE = """
 import time; a = time.perf_counter()
@@ -43,9 +44,9 @@ def from_uniform_starts(model: problems.Model, count: int) -> dict:
     seconds, restarts, solved, false = [], [], 0, 0
     for seed in range(count):
         m = adapter.build(model, model.start(seed))
-        began = time.perf_counter()
+        began = clock()
         result = m.assemble()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(clock() - began)
         restarts.append(result.restarts)
         met = model.residual(adapter.poses(result.state)) <= MET
         solved += result.ok and met
@@ -68,9 +69,9 @@ def warm_step(model: problems.Model, count: int) -> dict:
         run = first_steps(adapter.build(model, model.start(seed)))
         status = run.step()
         while moves(run, status):
-            began = time.perf_counter()
+            began = clock()
             status = run.step()
-            seconds.append(time.perf_counter() - began)
+            seconds.append(clock() - began)
     return {"median µs": 1e6 * float(np.median(seconds)), "steps": len(seconds)}
 
 

@@ -9,7 +9,6 @@ import json
 import resource
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -53,18 +52,18 @@ def one(kind: str, count: int) -> dict:
     model = MODELS[kind](count)
     start = model.start(0)
     mechanism = adapter.build(model, start)
-    began = time.perf_counter()
+    began = foundation.clock()
     result = mechanism.assemble()
-    seconds = time.perf_counter() - began
+    seconds = foundation.clock() - began
     residual = model.residual(adapter.poses(result.state))
     peak = peak_megabytes()
     run = foundation.first_steps(mechanism)
     status = run.step()
     steps = []
     while len(steps) < STEPS and (foundation.moves(run, status) or not steps):
-        began = time.perf_counter()
+        began = foundation.clock()
         status = run.step()
-        steps.append(time.perf_counter() - began)
+        steps.append(foundation.clock() - began)
     return {
         "bodies": count,
         "ok": bool(result.ok),

@@ -4,9 +4,10 @@
     python benchmarks/versus.py ../old/src ../old/src    # deviations from 1 are the noise of the machine
 
 The runs of the two trees are interleaved, each in its own process (old new, new old, …), so that other load affects
-both.  A measurement is the median within a process; the table shows the median and the minimum over the rounds.
-Kernels are compiled before the first round, except for the cold start, which uses an empty cache.  Only the public API
-is used.
+both.  Times are those of the processor.  A measurement is the median within a process.  The table shows the medians of
+both trees, the median of the ratios of the pairs with its 95 % interval (bootstrap), and the ratio of the minima.
+Kernels are compiled before the first round, except for the cold start, which uses an empty cache, and for the warm-up,
+which compiles all of them.  Only the public API is used.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import argparse
 import json
 import math
 import os
+import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -30,6 +33,8 @@ AGAIN = 30  # repetitions of solves that take milliseconds
 TIMES = 60  # times of a motion
 PARTS = 200
 COLD_ROUNDS = 3
+EMPTY = ("cold", "warmup")  # measured with an empty cache
+RESAMPLED = 2000
 
 
 # -- measurements of one process: {bar: seconds} -----------------------------------------------------------------------
@@ -116,9 +121,9 @@ def others() -> dict[str, float]:
 
 
 def timed(call: Callable[[], object]) -> float:
-    began = time.perf_counter()
+    began = time.process_time()
     call()
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def least(call: Callable[[], object], count: int) -> float:
@@ -148,14 +153,16 @@ def measure(bars: str, source: Path, cache: str) -> dict[str, float]:
         verb = "papers" if (source.parent / "papers").is_dir() else "study"  # of a tree before the experiments moved
         command = [sys.executable, "-m", "cardan", verb, "liu2013"]
     elif bars in ("start", "cold"):
-        command = [sys.executable, "-c", foundation.SMALL_SOLVE]
+        command = [sys.executable, "-c", foundation.SMALL_SOLVE.replace("perf_counter", "process_time")]
+    elif bars == "warmup":
+        command = [sys.executable, "-m", "cardan", "warmup"]
     else:
         command = [sys.executable, __file__, "--within", bars]
-    began = time.perf_counter()
+    began = children_seconds()
     out = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-    seconds = time.perf_counter() - began
-    if bars == "papers":
-        return {"papers liu2013": seconds}
+    seconds = children_seconds() - began
+    if bars in ("papers", "warmup"):
+        return {"papers liu2013" if bars == "papers" else "warm-up, empty cache": seconds}
     if bars == "cold":
         return {"first solve, empty cache": float(out.split()[1])}
     if bars == "start":
@@ -165,8 +172,15 @@ def measure(bars: str, source: Path, cache: str) -> dict[str, float]:
     return found
 
 
+def children_seconds() -> float:
+    """Time of the processor that finished child processes took."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def rounds_of(bars: str, rounds: int) -> int:
-    return {"cold": max(COLD_ROUNDS, rounds // 2), "start": 2 * rounds}.get(bars, rounds)
+    cold = max(COLD_ROUNDS, rounds // 2)
+    return {"cold": cold, "warmup": COLD_ROUNDS, "start": 2 * rounds}.get(bars, rounds)
 
 
 def versus(sources: tuple[Path, Path], groups: list[str], rounds: int) -> dict[str, tuple[list[float], list[float]]]:
@@ -175,12 +189,12 @@ def versus(sources: tuple[Path, Path], groups: list[str], rounds: int) -> dict[s
     with tempfile.TemporaryDirectory() as folder:
         caches = [f"{folder}/old", f"{folder}/new"]
         for bars in groups:
-            for which in (0, 1) if bars != "cold" else ():
+            for which in (0, 1) if bars not in EMPTY else ():
                 measure(bars, sources[which], caches[which])
             for k in range(rounds_of(bars, rounds)):
                 for which in (0, 1) if k % 2 == 0 else (1, 0):
                     with tempfile.TemporaryDirectory() as empty:
-                        cache = empty if bars == "cold" else caches[which]
+                        cache = empty if bars in EMPTY else caches[which]
                         for bar, seconds in measure(bars, sources[which], cache).items():
                             found[bar][which].append(seconds)
             print(f"{bars}: done", file=sys.stderr, flush=True)
@@ -194,13 +208,20 @@ def text(seconds: float) -> str:
     return f"{seconds / 1e-6:.3g} µs"
 
 
+def interval(ratios: list[float]) -> tuple[float, float, float]:
+    """The median, and the ends of its 95 % interval."""
+    draw = random.Random(0)
+    medians = sorted(median(draw.choices(ratios, k=len(ratios))) for _ in range(RESAMPLED))
+    return median(ratios), medians[int(0.025 * RESAMPLED)], medians[int(0.975 * RESAMPLED)]
+
+
 def print_table(found: dict[str, tuple[list[float], list[float]]]) -> None:
     width = max(map(len, found))
-    print(f"{'':{width}}  {'old':>9} {'new':>9}   medians  minima  rounds")
+    print(f"{'':{width}}  {'old':>9} {'new':>9}     ratio  95 % interval    minima  rounds")
     for bar, (old, new) in found.items():
-        a, b = median(old), median(new)
-        ratios = f"{b / a:8.3f} {min(new) / min(old):8.3f}"
-        print(f"{bar:{width}}  {text(a):>9} {text(b):>9}  {ratios}  {len(old):5}")
+        ratio, low, high = interval([b / a for a, b in zip(old, new, strict=True)])
+        ratios = f"{ratio:8.3f}  {low:6.3f} {high:6.3f}  {min(new) / min(old):8.3f}"
+        print(f"{bar:{width}}  {text(median(old)):>9} {text(median(new)):>9}  {ratios}  {len(old):6}")
     points = sorted(
         (int(bar.rsplit(" ", 1)[1].replace(",", "")), times)
         for bar, times in found.items()
@@ -216,13 +237,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", type=Path, nargs="*", metavar="SRC", help="the old and the new tree's src")
     parser.add_argument("--rounds", type=int, default=5)
-    groups = ["start", "small", "chains", "iterations", "others", "papers", "cold"]
+    groups = ["start", "small", "chains", "iterations", "others", "papers", "cold", "warmup"]
     parser.add_argument("--only", nargs="+", choices=[*groups, "large"], default=groups)
     parser.add_argument("--large", action="store_true", help="also measure the chain of 100,000")
     parser.add_argument("--json", type=Path, help="also write all times to this file")
     parser.add_argument("--within", choices=list(MEASURED_WITHIN), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.within:
+        import foundation
+
+        foundation.clock = time.process_time
         print(json.dumps(MEASURED_WITHIN[options.within]()))
         return
     if len(options.sources) != 2 or not all((source / "cardan").is_dir() for source in options.sources):

@@ -174,6 +174,23 @@ def test_an_assembled_pose_is_kept_as_it_is(kind):
         assert np.abs(result.state.coordinates - case.mechanism.state.coordinates).max() <= 1e-15 * 8
 
 
+@pytest.mark.parametrize("far", [0.0, 30.0, 1e4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_assembled_pose_is_kept_far_from_the_origin(kind, far):
+    """Up to the rounding of coordinates there, which exceeds the target of the solvers if the model has no length."""
+    for seed in SEEDS:
+        case = Case(kind, seed, points=seed % 2 == 1)
+        if far > 30.0 and case.mechanism.system.length:
+            continue
+        turn, shift = random_quaternion(case.rng), far * unit(case.rng.standard_normal(3))
+        poses = case.mechanism.state.items()
+        moved = {name: (shift + matrix(turn) @ p.position, product(turn, p.quaternion)) for name, p in poses}
+        start = case.mechanism.state.moved(moved)
+        result = case.mechanism.assemble(start)
+        assert (result.ok, result.iterations, result.restarts) == (True, 0, 0)
+        assert np.array_equal(result.state.coordinates, start.coordinates)
+
+
 @pytest.mark.parametrize("away", [0.0, 1.0])
 @pytest.mark.parametrize("turn", [X, Y, unit([0.6, 0.8, 0.0])])
 @pytest.mark.parametrize("kind", ONE_SIDED)

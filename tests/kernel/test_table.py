@@ -297,15 +297,32 @@ def test_fields_are_described_with_their_comments():
     assert "| `residual` | shape (rows,) |" in describe(Work)
 
 
-def test_words_and_fields_of_integers_are_those_of_a_record():
-    words = Plain.words(second=5, first=-3)
-    assert words == [-3, 5] == list(Plain.new(first=-3, second=5).as_ints)
-    seen = Plain.read(np.array([*words, 7]))
-    assert seen.first == -3 and seen.second == 5 and type(seen.first) is int
-    with pytest.raises(TypeError, match=r"has the fields \['first', 'second'\]"):
-        Plain.words(first=1)
-    with pytest.raises(AttributeError, match="no field 'secnd'; did you mean 'second'"):
-        Plain.words(first=1, secnd=2)
+def test_fields_are_read_at_once_as_numbers_of_python():
+    seen = Plain.read(np.array([-3, 5, 7]))
+    assert seen == (-3, 5) and seen.first == -3 and seen.second == 5 and type(seen.first) is int
+    assert Numbers.read(Numbers.new(low=0.5, high=np.float64(2.0)).as_floats) == (0.5, 2.0)
+    with pytest.raises(AttributeError, match="secnd"):
+        _ = seen.secnd
+
+
+def test_several_fields_are_written_at_once_as_one_by_one():
+    places, force = np.arange(4), (1.0, 2.0, 3.0)
+    values = {"kind": 3, "stiffness": 2.5, "force": force, "places": places, "item": Item.new(weight=2.0), "solver": 9}
+    one, several, made = Sample.new(), Sample.new(), Sample.new(**values)
+    for name, value in values.items():
+        setattr(one, name, value)
+    several.write(**values)
+    assert one.as_ints.tobytes() == several.as_ints.tobytes() == made.as_ints.tobytes()
+    assert several.places is places and several.item.weight == 2.0
+    with pytest.raises(AttributeError, match="no field 'stifness'; did you mean 'stiffness'"):
+        several.write(stifness=1.0)
+    with pytest.raises(TypeError, match="must be i8"):
+        several.write(places=np.zeros(3))
+
+
+class Numbers(Table):
+    low: Float
+    high: Float
 
 
 class Plain(Table):

@@ -74,7 +74,7 @@ def test_sparse_and_dense_normal_equations_give_numpys_answer(name, formulation,
     expected = -np.linalg.solve(J.T @ J + damping * np.eye(problem.unknowns), J.T @ r)
     from cardan.solvers import _dense_normal
 
-    room = _dense_normal.linear_work(problem.structure)
+    room = _dense_normal.linear_work(problem.unknowns)
     dense = linear.Linear(_dense_normal.LINEAR, problem.structure, room, 0.0)
     for algebra in (dense, linear.sparse(problem.structure)):
         control = np.zeros(Control.size)

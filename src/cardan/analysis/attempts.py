@@ -19,7 +19,7 @@ from cardan.analysis.options import AUTO, AssemblyOptions
 from cardan.analysis.restarts import CLOSE_REACH, REACH, Restarts
 from cardan.analysis.tables import Memo
 from cardan.analysis.whole_turns import has_too_many_turns, stages, with_whole_turns
-from cardan.coordinates import formulations, verdict
+from cardan.coordinates import formulations, relative, verdict
 from cardan.lazy import LazyModule, TieredModule
 from cardan.solvers.problem import Budget, Job, Problem, Run
 from cardan.solvers.tables import Outcome
@@ -107,6 +107,9 @@ def _touches(system: System, end: End, task: Task) -> bool:
 
 
 def _solve(system: System, q: FloatArray, task: Task) -> End:
+    if not system.length and _is_rounded(system, q, task):
+        problem = formulations.problem(system, "manifold", system.extent_at(q), task.time)
+        return End(_measured(problem, q, Outcome.CONVERGED, 0), q, 1, 0)
     end = _solve_once(system, q, task)
     if system.length or end.run.outcome is not Outcome.CONVERGED or _is_met(system, end.q, task):
         return end
@@ -126,7 +129,7 @@ def _solve_once(system: System, q: FloatArray, task: Task) -> End:
     """Solve with lengths measured in the extent of the piece, or in the spread of its start."""
     options = task.options
     attempt = _auto if options.method == AUTO else _attempt
-    if not formulations.projects(options.formulation):
+    if options.formulation not in relative.FORMULATIONS:
         return attempt(system, q, task)
     system.refuse_timed(f"formulation {options.formulation!r}")
     # A start that is met stays unchanged; any other is projected so that the joints of the tree are met.
@@ -330,7 +333,7 @@ class _History:
 def _run(system: System, job: Job, q: FloatArray, target: float, task: Task) -> Run:
     """One run of a solver from the poses q, in place."""
     formulation = task.options.formulation
-    if not formulations.projects(formulation):
+    if formulation not in relative.FORMULATIONS:
         return job.run(q, target, task.budget)
     x = formulations.enter(system, formulation, q)
     run = job.run(x, target, task.budget)
@@ -393,6 +396,17 @@ def _is_met(system: System, q: FloatArray, task: Task) -> bool:
     """The verdict on solver coordinates."""
     poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
     return verdict.judge(system, poses, task.options.tolerance, angles=angles, time=task.time).met
+
+
+def _is_rounded(system: System, q: FloatArray, task: Task) -> bool:
+    """Whether all equations are met up to the rounding of coordinates, in a model without a length.
+
+    The target of the solvers does not depend on the place, so that such a start would be moved where it is far away.
+    """
+    poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
+    tolerance = POINTS_TARGET * task.options.tolerance
+    found = verdict.judge(system, poses, tolerance, angles=angles, time=task.time)
+    return found.residual <= TARGET * found.bound
 
 
 def _measured(problem: Problem, x: FloatArray, outcome: Outcome, iterations: int) -> Run:

@@ -38,13 +38,15 @@ class Restarts:
         digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in drawn]
         seeds = np.frombuffer(b"".join(digests), dtype=np.int64)
         self._how = Draw.new(center=self.center, length=length)
-        counts = Drawn.words(
+        table = Drawn.new(
+            open=seeds.size,
             bodies=len(system.names),
             variables=len(names),
             free=len(system.variables.free),
             angles=len(system.counted_angles),
+            seeds=seeds,
         )
-        self.table: IntArray = np.array([*counts, *seeds.tolist()], dtype=np.int64)
+        self.table: IntArray = table.as_ints
 
     def anywhere(self, attempt: int, reach: float = REACH) -> FloatArray:
         """Uniform orientations, reference points within ± reach·L of the centre; solver coordinates, flat."""

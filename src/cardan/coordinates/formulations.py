@@ -18,7 +18,7 @@ from cardan.coordinates import relative
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
 from cardan.solvers.linear import linear_algebra
-from cardan.solvers.problem import Problem
+from cardan.solvers.problem import Linear, Problem
 from cardan.solvers.tables import GAMMA, Constraint, Structure
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
@@ -95,22 +95,23 @@ CHOICES: tuple[str, ...] = (*REGISTRY, *relative.FORMULATIONS)  # of poses, and 
 
 
 def structure(system: System, kind: FormulationKind) -> IntArray:
-    """The solvers' structure table of a system in a formulation; computed once."""
+    """The solvers' structure table of a system in a formulation."""
+    ints = system.ints
+    header = SystemTable.read(ints)
+    bodies, free = header.bodies, header.free
+    extra = bodies if kind.normalised else 0
+    links = int(ints[system.starts[:-1] + layout.WIDE].sum()) if free else 0
+    records = Constraint.size * (header.constraints + extra) + header.blocks + links + extra
+    table: IntArray = np.empty(Structure.size + records + 2 * (bodies + free + 1), dtype=np.int64)
+    work = _records.plan_workspace(header).size
+    end = _structure.fill_structure(ints, kind.width, kind.normalised, work, table)
+    return table[:end]
 
-    def make() -> IntArray:
-        ints = system.ints
-        header = SystemTable.read(ints)
-        bodies, free = header.bodies, header.free
-        extra = bodies if kind.normalised else 0
-        links = int(ints[system.starts[:-1] + layout.WIDE].sum()) if free else 0
-        records = Constraint.size * (header.constraints + extra) + header.blocks + links + extra
-        table: IntArray = np.empty(Structure.size + records + 2 * (bodies + free + 1), dtype=np.int64)
-        work = int(_records.plan_workspace(header).size)
-        end = _structure.fill_structure(ints, kind.width, kind.normalised, work, table)
-        return table[:end]
 
-    found: IntArray = system.cached(("structure", kind.name), make)
-    return found
+def _structured(system: System, kind: FormulationKind) -> tuple[IntArray, Linear]:
+    """The structure table, and the linear algebra for it."""
+    table = structure(system, kind)
+    return table, linear_algebra(table)
 
 
 def problem(system: System, formulation: str, length: float | None = None, time: float | None = None) -> Problem:
@@ -150,7 +151,7 @@ def refuse_unsupported(system: System, formulation: str) -> None:
 
 
 def _problem(system: System, formulation: str, length: float) -> Problem:
-    if projects(formulation):
+    if formulation in relative.FORMULATIONS:
         refuse_unsupported(system, formulation)
         return relative.problem(system, formulation, length)
     kind = REGISTRY[formulation]
@@ -160,8 +161,7 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
     _structure.fill_scales(system.powers, length, kind.angular, bodies, kind.width, scales)
     if system.variable_scales is not None:
         scales = np.concatenate([scales, system.variable_scales.at(length)])
-    table = structure(system, kind)
-    linear = system.cached(("linear", kind.name), partial(linear_algebra, table))
+    table, linear = system.cached(("structure", kind.name), partial(_structured, system, kind))
     ints = system.addressed
     if system.has_contacts:
         ints[layout.TRACK] = _tracking.TRACK

@@ -98,11 +98,10 @@ class SharedJob:
 
     def __init__(self, problem: Problem, tables: Tables, workers: int, settings: Mapping[str, float]) -> None:
         self.problem, self.tables, self.workers = problem, tables, workers
-        self.begin: FloatArray = np.zeros(Control.size)
+        begin = _gradient.prepare(problem)
+        begin.write(**settings)
+        self.begin: FloatArray = begin.as_floats
         self.control: FloatArray = np.zeros(Control.size)
-        _gradient.prepare(problem, Control(self.begin))
-        for name, value in settings.items():
-            setattr(Control(self.begin), name, value)
         self.scales: FloatArray = problem.scales if problem.springs is None else problem.springs
         self.clock: Callable[[], None] | None = None
 

@@ -142,7 +142,8 @@ def _within(counts: IntArray) -> IntArray:
 
 def _pattern(strips: Strips, bodies: int, table: IntArray, second: IntArray) -> IntArray:
     """Header, strips and two tables."""
-    first = Pattern.size + strips.table.size
+    of_strips = strips.table
+    first = Pattern.size + of_strips.size
     header = Pattern.new(
         bodies=bodies,
         equations=strips.rows.sum(),
@@ -150,7 +151,7 @@ def _pattern(strips: Strips, bodies: int, table: IntArray, second: IntArray) -> 
         first_table=first,
         second_table=first + table.size,
     )
-    return np.concatenate([header.as_ints, strips.table, table, second])
+    return np.concatenate([header.as_ints, of_strips, table, second])
 
 
 def dense(strips: Strips, bodies: int) -> Algebra:
@@ -183,7 +184,8 @@ def dense(strips: Strips, bodies: int) -> Algebra:
     least = first.copy()
     np.minimum.at(least, strip[a], first[strip[b]])
     pattern = _pattern(strips, bodies, pairs, np.repeat(least, strips.rows))
-    return Algebra(strips.equations, pattern, _dual.ALGEBRA, _dual.matrix_size(pattern))
+    equations = strips.equations
+    return Algebra(equations, pattern, _dual.ALGEBRA, _dual.matrix_size(equations.size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,8 +469,5 @@ def _tables(strips: Strips, joint: IntArray, graph: Graph, factor: Factor) -> tu
 
 def _records(table: Any, **fields: IntArray) -> IntArray:
     """Columns of a table as records, one after the other."""
-    records = np.empty(len(next(iter(fields.values()))), dtype=table.dtype)
-    for name in table.fields:
-        records[name] = fields[name]
-    words: IntArray = records.view(np.int64)
-    return words
+    columns: IntArray = np.array([fields[name] for name in table.fields], dtype=np.int64)
+    return columns.T.reshape(-1)

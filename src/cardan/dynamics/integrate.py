@@ -158,27 +158,29 @@ class Integration:
                 bound["lower"], bound["upper"] = -np.inf, np.inf
         self.history: FloatArray = np.zeros(tables.HISTORY * (n6 + 1) + TABLEAU_SIZE)
         self.results: FloatArray = np.empty((len(self.times), e.columns))
-        self.control = c = Control.new()
-        c.length = e.system.judged_length
-        c.exact = EXACT
         weights = e.masses[:, 0]
-        if weights.min(initial=np.inf) < LIGHT * weights.max(initial=0.0):
-            c.least_epsilon = LEAST_EPSILON
-        c.stabilization = STABILIZATIONS.index(stabilization)
-        c.gain = gain or (BAUMGARTE_GAIN / step if step else 0.0)
-        c.time = time
-        c.samples = len(self.times)
-        c.rtol = ESTIMATE * (rtol or 0.0)
+        is_light = weights.min(initial=np.inf) < LIGHT * weights.max(initial=0.0)
         apart = (self.times - time) / (step or 1.0)
         on_steps = bool((np.abs(apart - np.round(apart))[:-1] < SAME_TIME).all())
         self._foresees = method == "adams" and step is not None and on_steps and not e.stops
         self._span = span = end - time
-        c.least_step = LEAST_STEP * span
         is_smooth = not e.stops and e.forces is None and not drivers
-        c.most_step = max_step or (MOST_SMOOTH_STEP if is_smooth else MOST_STEP) * span
-        c.most_turn = MOST_TURN if any(not stop.is_turn for stop in e.stops) else np.inf
-        c.turn_step = np.inf
-        c.order = VARIABLE_ORDER if rtol else FIXED_ORDER
+        self.control = Control.new(
+            time=time,
+            rtol=ESTIMATE * (rtol or 0.0),
+            order=VARIABLE_ORDER if rtol else FIXED_ORDER,
+            length=e.system.judged_length,
+            least_epsilon=LEAST_EPSILON if is_light else 0.0,
+            samples=len(self.times),
+            least_step=LEAST_STEP * span,
+            exact=EXACT,
+            most_step=max_step or (MOST_SMOOTH_STEP if is_smooth else MOST_STEP) * span,
+            stabilization=STABILIZATIONS.index(stabilization),
+            gain=gain or (BAUMGARTE_GAIN / step if step else 0.0),
+            most_turn=MOST_TURN if e.stops and any([not stop.is_turn for stop in e.stops]) else np.inf,
+            turn_step=np.inf,
+        )
+        self._has_feedback = stabilization == "baumgarte"
         self.step = step or span
         self.events: list[Event] = []
         self.push: Push | None = None  # what ended the run at a stop
@@ -240,7 +242,7 @@ class Integration:
             active=self.active,
             stops=e.stop_table,
             bounds=self.bounds,
-            feedback=_feedback.ADD if self.control.stabilization == tables.BAUMGARTE else 0,
+            feedback=_feedback.ADD if self._has_feedback else 0,
             instant=_instant.INSTANT,
             stop_solver=_stops.STOPS if e.stops else 0,
             pose_algebra=poses.address if poses else e.algebra,
@@ -310,15 +312,15 @@ class Integration:
 
     def _begin(self) -> int:
         c = self.control
-        c.phase, c.known, c.head, c.hold, c.fresh = tables.BEGIN, 0.0, 0.0, 0.0, 1.0
-        c.stage, c.event, c.high, c.whole = 0.0, 0.0, 0.0, 0.0
-        c.step, c.chunk = self.step, 0.0
+        begun = {"phase": tables.BEGIN, "known": 0.0, "head": 0.0, "hold": 0.0, "fresh": 1.0}
+        c.write(**begun, stage=0.0, event=0.0, high=0.0, whole=0.0, step=self.step, chunk=0.0)
         status = self._call(_adams.ADVANCE, 0)
-        if status == tables.RUNNING and c.rtol > 0.0:
+        now = Control.read(c.as_floats)
+        if status == tables.RUNNING and now.rtol > 0.0:
             a = np.abs(self._last_acceleration().reshape(-1, 2, 3)).max(axis=(0, 2), initial=0.0)
-            largest = max(a[0] / c.length, a[1], LEAST_ACCELERATION)
-            first = FIRST_STEP * float(np.sqrt(c.rtol / largest))
-            c.step = min(first, MOST_FIRST_STEP * self.step, c.most_step, c.turn_step)
+            largest = max(a[0] / now.length, a[1], LEAST_ACCELERATION)
+            first = FIRST_STEP * float(np.sqrt(now.rtol / largest))
+            c.step = min(first, MOST_FIRST_STEP * self.step, now.most_step, now.turn_step)
         return status
 
     def _is_pushed(self, status: int, before: Mark, soon: float = 0.0) -> bool:
@@ -540,7 +542,7 @@ class Integration:
                     return status
             c.base, c.count, c.step = c.time, 0.0, self.step
             c.fresh, c.uneven = 1.0, FIXED_ORDER
-        c.end, c.chunk = until, steps
+        c.write(end=until, chunk=steps)
         return self._call(_adams.ADVANCE, 0)
 
     def _runge_kutta(self, name: str, steps: int, until: float) -> int:

@@ -207,7 +207,8 @@ class Session:
         run.control = self._control
         self._q = run.q
         offsets = _soft.plan_work(tables.MOST_ROWS, bodies, n)
-        self._soft = dynamics_tables.Soft.new(open=tables.MOST_ROWS, most=tables.MOST_ROWS, pieces=offsets)
+        sizes = {"open": tables.MOST_ROWS, "most": tables.MOST_ROWS}
+        self._soft = dynamics_tables.Soft.new(**sizes, which=tables.EVERY, pieces=offsets)
         self._hand_floats: FloatArray = np.zeros(tables.MOST_HANDS * tables.Hand.size)
         noise = np.random.default_rng(0).standard_normal(n6)
         values = [run.floats[place] for place, _ in system.signals]
@@ -218,13 +219,14 @@ class Session:
         job = run.job
         if isinstance(run, DynamicRun):
             run.take(self._soft, self._hand_floats)
-        self._soft.which = tables.EVERY
-        job.soft_evaluator, job.soft, job.soft_floats = _hands.EVALUATE, self._soft, self._hand_floats
-        job.soft_memory = np.zeros(offsets[-1])
+        soft = {"soft": self._soft, "soft_floats": self._hand_floats, "soft_memory": np.zeros(offsets[-1])}
+        job.write(soft_evaluator=_hands.EVALUATE, **soft)
         self._step_floats, self._noise = self._vectors[n6 + n : n6 + n + n6], self._vectors[-n6:]
         self._poses = self._coordinates.reshape(-1)
         entries = e.problem.sizes[2]
+        is_dynamic = isinstance(run, DynamicRun)
         self._table = tables.Session.new(
+            cycle=0 if is_dynamic else _kinematic.CYCLE,
             job=job,
             hands=self._hand_floats,
             frames=self._frames,
@@ -240,10 +242,9 @@ class Session:
             events=self._ring,
             record=np.zeros(tables.Entry.size),
         )
-        if isinstance(run, DynamicRun):
+        if is_dynamic:
             self._kernel, self._places = self._dynamic_cycle, self._table.as_ints
         else:
-            self._table.cycle = _kinematic.CYCLE
             self._arrays = self._table.as_ints, self._control.as_floats, self._q, run.work
             self._kernel, self._places = _blocks.run_at, np.array([address_of(array) for array in self._arrays])
 
@@ -447,14 +448,19 @@ class Session:
             frame = self._frames.reshape(-1, 7)[number]
             normal = self._normal(name, number, local, direction) if kind == "push" else np.zeros(3)
             record.as_floats[: tables.Hand.size] = 0.0
-            record.body = number
-            record.local = euler.rotate(euler.conjugate(frame[3:]), local - frame[:3])
-            record.frame = euler.conjugate(frame[3:])
-            record.normal = euler.rotate(euler.conjugate(frame[3:]), normal)
+            to_frame = euler.conjugate(frame[3:])
             square = self._size(number) ** 2
-            record.stiffness, record.twist = stiffness, stiffness * square
-            record.damping, record.untwist = damping, damping * square
-            record.role = tables.SPRINGS if role == "spring" else tables.HOLDS
+            record.write(
+                body=number,
+                local=euler.rotate(to_frame, local - frame[:3]),
+                frame=to_frame,
+                normal=euler.rotate(to_frame, normal),
+                stiffness=stiffness,
+                twist=stiffness * square,
+                damping=damping,
+                untwist=damping * square,
+                role=tables.SPRINGS if role == "spring" else tables.HOLDS,
+            )
             if not self.hands:
                 self._keep_start()
             hand = Hand(self, record, name, local, kind)
@@ -497,11 +503,8 @@ class Session:
         """Put the target of a hand where its body is now."""
         position, p = np.split(self.coordinates[self._numbers[hand.body]], [3])
         record = hand._record
-        record.now = np.concatenate([position + euler.rotate(p, hand.local) - self._origin, p])
-        record.target = record.asked = record.now
-        record.force = record.torque = 0.0
-        record.seen = record.version
-        record.bad = 0.0
+        now = np.concatenate([position + euler.rotate(p, hand.local) - self._origin, p])
+        record.write(now=now, target=now, asked=now, force=0.0, torque=0.0, seen=record.version, bad=0.0)
 
     def _release(self, hand: Hand | int) -> None:
         with self._exclusive():

@@ -37,16 +37,18 @@ _python_arrays: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDiction
 
 
 def address_of(array: Any) -> int:
-    """Address of the first element of a contiguous array, valid while the array exists.
+    """Address of the first element of a contiguous array, valid while the array exists; 0 if it has no elements.
 
     With the JIT disabled it is a key with which :func:`integers_at` and :func:`floats_at` find the array.
     """
     if JIT_DISABLED:
         _python_arrays[id(array)] = array
         return id(array)
+    if not array.size:
+        return 0
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))  # five times as fast as the interface below
-    except (TypeError, ValueError):  # not writable, or empty
+    except (TypeError, ValueError):  # not writable
         return int(array.__array_interface__["data"][0])
 
 

@@ -37,16 +37,18 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections import namedtuple
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import accumulate
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 I8, F8 = np.dtype(np.int64), np.dtype(np.float64)
+_ONE_WORD = (8,)  # strides of a contiguous array
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,10 @@ Ref: Any = _Reference("Ref", within=False)
 Within: Any = _Reference("Within", within=True)
 
 
+# how Table.write assigns to a field: one number, by its type, or an address; else as an attribute is assigned
+INTEGER, FLOAT, REFERENCE, SLOWLY = "i8", "f8", "reference", "slowly"
+
+
 class Field(property):
     """One field: an attribute of the records of a table."""
 
@@ -106,9 +112,12 @@ class Field(property):
         self.name = name
         self.kind = kind
         self.first = first
-        is_one = kind.count is None
-        self.is_plain = is_one and kind.code == "i8" and (kind.refers in (None, "function") or kind.within)
-        self.is_reference = is_one and not self.is_plain and kind.refers is not None
+        if kind.count is not None:
+            self.manner = SLOWLY
+        elif kind.refers in (None, "function") or kind.within:
+            self.manner = INTEGER if kind.code == "i8" else FLOAT
+        else:
+            self.manner = REFERENCE
 
 
 def _accessors(name: str, kind: Kind, first: int) -> tuple[Any, Any]:
@@ -170,8 +179,11 @@ class TableMeta(type):
 
     _fields: dict[str, Field]
     _size: int
+    _places: dict[str, tuple[str, int]]  # of each field, how it is written, and its first word
     _singles: list[str]  # fields of one word
     _is_float: bool  # whether all fields are floats
+    _dtype: np.dtype[Any]  # made when it is first asked for
+    _row: type  # a tuple with the names of the fields, made likewise
 
     def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
         annotations = body.pop("__annotations__", {})
@@ -193,57 +205,34 @@ class TableMeta(type):
             made._fields[field] = Field(field, kind, made._size)
             setattr(made, field, made._fields[field])
             made._size += kind.words
+        made._places = {name: (field.manner, field.first) for name, field in made._fields.items()}
         made._is_float = all(field.kind.code == "f8" for field in made._fields.values())
         made._singles = [name for name, field in made._fields.items() if field.kind.count is None]
         return made
 
     def new(cls, count: int = 1, /, *, open: int = 0, **values: Any) -> Any:
         """A record of zeros that owns its memory, or the first of several; ``open``: size of an open field."""
-        size = cls._size * count + open
-        fields = cls._fields
-        if cls._is_float or not values:
-            made = cls._unchecked(np.zeros(size, F8 if cls._is_float else I8), {})
-            for name, value in values.items():
-                if name not in fields:
-                    raise _no_such(cls, name, fields)
-                fields[name].fset(made, value)  # type: ignore[misc]  # every field can be written
-            return made
-        words = [0] * size
         kept: dict[Any, Any] = {}
-        later: list[tuple[Any, Any]] = []
-        for name, value in values.items():  # integers and addresses are written at once: this is where time matters
-            field = fields.get(name)
-            if field is None:
-                raise _no_such(cls, name, fields)
-            if field.is_plain:
-                words[field.first] = value
-            elif field.is_reference and value is not None:
-                words[field.first] = cls._address(name, field.kind.refers, value, kept)
-            else:
-                later.append((field, value))
-        made = cls._unchecked(np.array(words, I8), kept)
-        for field, value in later:
-            field.fset(made, value)
+        made = cls._unchecked(np.zeros(cls._size * count + open, F8 if cls._is_float else I8), kept)
+        if values:
+            made.write(**values)
         return made
 
-    def words(cls, **values: int) -> list[int]:
-        """The integers of a record in their order, all of them; addresses are given as numbers, and nothing is kept."""
-        names = cls._singles
-        if len(names) != len(values):
-            raise TypeError(f"{cls.__name__} has the fields {names}; {[*values]} were given")
-        try:
-            return [values[name] for name in names]
-        except KeyError as error:
-            raise _no_such(cls, next(name for name in values if name not in names), names) from error
+    def read(cls, memory: Any) -> Any:
+        """The fields of a record of single numbers of one type, as numbers of Python, in one step.
 
-    def read(cls, memory: Any) -> SimpleNamespace:
-        """The fields of a record of single integers, as numbers of Python: faster than to read several by name."""
-        return SimpleNamespace(**dict(zip(cls._singles, memory[: cls._size].tolist(), strict=True)))
+        memory: of that type, such as ``record.as_floats``.
+        """
+        row = cls.__dict__.get("_row")
+        if row is None:
+            row = cls._row = namedtuple(cls.__name__, cls._singles)
+        return tuple.__new__(row, memory[: cls._size].tolist())
 
     def _address(cls, name: str, refers: Any, value: Any, kept: dict[Any, Any]) -> int:
         """The address of an array or a table, which is kept alive."""
         array, owner = (value._ints, (value._ints, value._kept)) if isinstance(value, Table) else (value, value)
-        if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.flags.c_contiguous:
+        is_array = isinstance(array, np.ndarray) and array.ndim == 1
+        if not is_array or (array.strides != _ONE_WORD and not array.flags.c_contiguous):
             raise TypeError(f"{cls.__name__}.{name} was given {value!r:.60}; it must be a contiguous array")
         wanted = F8 if refers == "f8" else I8 if refers == "i8" else None
         if wanted is not None and array.dtype != wanted:
@@ -265,21 +254,21 @@ class TableMeta(type):
 
     # These are properties of the class alone: a record may have fields with the same names.
 
-    @property
-    def fields(cls) -> dict[str, Field]:
-        """The fields by name."""
-        return cls._fields
-
-    @property
-    def size(cls) -> int:
-        """Number of words of a record, without its open field."""
-        return cls._size
+    if TYPE_CHECKING:
+        fields: dict[str, Field]  # by name
+        size: int  # number of words of a record, without its open field
+    else:
+        fields, size = property(attrgetter("_fields")), property(attrgetter("_size"))  # no call of Python
 
     @property
     def dtype(cls) -> np.dtype[Any]:
         """The fields as a structured type; an open field is left out."""
-        kinds = [(name, field.kind) for name, field in cls.fields.items() if field.kind.count != 0]
-        return np.dtype([(name, kind.code, (kind.count,)) if kind.count else (name, kind.code) for name, kind in kinds])
+        found: np.dtype[Any] | None = cls.__dict__.get("_dtype")
+        if found is None:
+            kinds = [(name, field.kind) for name, field in cls._fields.items() if field.kind.count != 0]
+            found = np.dtype([(n, kind.code, (kind.count,)) if kind.count else (n, kind.code) for n, kind in kinds])
+            cls._dtype = found
+        return found
 
     @property
     def addresses(cls) -> dict[str, int]:
@@ -317,15 +306,28 @@ class Table(metaclass=TableMeta):
             self._ints, self._floats = numbers, numbers.view(F8)
         self._kept = kept
 
-    @property
-    def as_ints(self) -> Any:
-        """The words of the record and of what follows it, as integers."""
-        return self._ints
+    if TYPE_CHECKING:
+        as_ints: Any  # the words of the record and of what follows it, as integers
+        as_floats: Any  # the same bytes as floats
+    else:
+        as_ints, as_floats = property(attrgetter("_ints")), property(attrgetter("_floats"))
 
-    @property
-    def as_floats(self) -> Any:
-        """The words of the record and of what follows it, as floats: the same bytes."""
-        return self._floats
+    def write(self, **values: Any) -> None:
+        """Assign to several fields at once: five times as fast as to assign to each."""
+        table, kept = type(self), self._kept
+        places, ints, floats = table._places, self._ints.data, self._floats.data  # faster than arrays
+        for name, value in values.items():
+            if name not in places:
+                raise _no_such(table, name, places)
+            manner, first = places[name]
+            if manner is FLOAT:
+                floats[first] = value
+            elif manner is INTEGER:
+                ints[first] = value
+            elif manner is REFERENCE and value is not None and kept is not None:
+                ints[first] = table._address(name, table._fields[name].kind.refers, value, kept)
+            else:
+                setattr(self, name, value)
 
     def _refer(self, name: str, first: int, refers: Any, value: Any) -> None:
         """Write the address of an array or a table, and keep it alive as long as this record."""

@@ -103,12 +103,10 @@ def pieces(sizes, matrix):
     return {**vectors, "matrix": m * n, "copy": m * n, "columns": n, "order": n, "entries": 2 * entries}
 
 
-def prepare(problem, control):
-    """Set the initial control vector.  A pivot must exceed the rounding error: number of free unknowns × ε."""
+def prepare(problem):
+    """The initial control vector.  A pivot must exceed the rounding error: number of free unknowns × ε."""
     free = sum(1 for scale in problem.scales[problem.rows :].tolist() if scale != 0.0)
-    control.inverse = LU_FIRST
-    control.singular = free * EPSILON
-    control.truncation = SINGULAR_RTOL
+    return Control.new(inverse=LU_FIRST, singular=free * EPSILON, truncation=SINGULAR_RTOL)
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):

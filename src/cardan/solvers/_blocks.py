@@ -4,8 +4,12 @@ from math import sqrt
 
 from cardan.kernel.fields import after
 from cardan.kernel.jit import exact, exact_inner, inner, jit
-from cardan.kernel.memory import call_evaluator, floats_at, integers_at, pointer, tail
+from cardan.kernel.memory import address_in_kernel, call_evaluator, floats_at, integers_at, pointer, tail
 from cardan.solvers.tables import LONG_ROW, RESIDUAL, RETRACT, JobTable, Structure
+
+# where a job table has addresses, which kernels read but do not assign
+INTS, FLOATS, STRUCTURE = JobTable.ints.first, JobTable.floats.first, JobTable.structure.first
+SCALES, PATTERN = JobTable.scales.first, JobTable.pattern.first
 
 
 @inner
@@ -223,6 +227,16 @@ def spread_rows(structure, jacobian, dense):
 def spread(structure, jacobian, dense):
     """spread_rows, callable from Python."""
     spread_rows(Structure(structure), jacobian, dense)
+
+
+@jit
+def write_addresses(job, ints, floats, structure, scales, pattern):
+    """Let a job table refer to arrays, which the caller keeps alive."""
+    job[INTS] = address_in_kernel(ints)
+    job[FLOATS] = address_in_kernel(floats)
+    job[STRUCTURE] = address_in_kernel(structure)
+    job[SCALES] = address_in_kernel(scales)
+    job[PATTERN] = address_in_kernel(pattern)
 
 
 @jit

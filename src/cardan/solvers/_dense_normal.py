@@ -69,6 +69,6 @@ def _linear(op, structure, control, r, gradient, step, jacobian, matrix):
 LINEAR = evaluator(_linear)
 
 
-def linear_work(structure):
+def linear_work(unknowns):
     """Number of floats for JᵀJ, which the factor overwrites."""
-    return int(Structure(structure).unknowns) ** 2
+    return unknowns**2

@@ -270,13 +270,10 @@ def pieces(sizes, matrix):
     return {"direction": sizes[1], "step": sizes[1], "bound": sizes[1], "total": 2 * SUMS}
 
 
-def prepare(problem, control):
-    """Set the initial control vector; other entries are zero."""
-    control.step_gain = inf  # the longest stable step
-    control.step_bound = 1.0
-    control.step_factor = 1.0
-    control.slope = -1.0
-    control.measured = 0.0 if problem.springs is None else 1.0
+def prepare(problem):
+    """The initial control vector; its gain is that of the longest stable step."""
+    measured = 0.0 if problem.springs is None else 1.0
+    return Control.new(step_gain=inf, step_bound=1.0, step_factor=1.0, slope=-1.0, measured=measured)
 
 
 @exact_inner

@@ -54,10 +54,12 @@ def pieces(sizes, matrix):
     return {"trial_r": m, "trial_jacobian": entries, **vectors, "matrix": matrix}
 
 
-def prepare(problem, control):
-    """Set the initial control vector; other entries are zero."""
-    control.damping = INITIAL_DAMPING
-    control.growth = 2.0
+BEGIN = Control.new(damping=INITIAL_DAMPING, growth=2.0)
+
+
+def prepare(problem):
+    """The initial control vector, which is copied."""
+    return BEGIN
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):

@@ -54,11 +54,9 @@ def pieces(sizes, matrix):
     return {"step": n, "scratch": 3 * n, "pivots": n, "matrix": max(m * n if m * n <= DENSE else 0, matrix)}
 
 
-def prepare(problem, control):
-    """Set the initial control vector; other entries are zero."""
-    control.keep_rows = 1.0
-    control.dense_entries = DENSE
-    control.damping = SPARSE_DAMPING
+def prepare(problem):
+    """The initial control vector."""
+    return Control.new(keep_rows=1.0, dense_entries=DENSE, damping=SPARSE_DAMPING)
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):

@@ -38,8 +38,8 @@ def _kept(table: bytes) -> Linear:
 
 
 def _dense(structure: IntArray, *, allocate: bool = True) -> Linear:
-    n = float(structure[_UNKNOWNS])
-    return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure) if allocate else 0, n**3 / 6.0)
+    n = int(structure[_UNKNOWNS])
+    return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(n) if allocate else 0, n**3 / 6.0)
 
 
 def path_algebra(structure: IntArray) -> Linear:

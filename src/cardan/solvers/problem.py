@@ -15,7 +15,6 @@ from cardan.lazy import LazyModule
 from cardan.solvers.tables import JACOBIAN, RESIDUAL, RETRACT, Control, JobTable, Outcome, Structure
 
 _blocks = LazyModule("cardan.solvers._blocks")
-memory = LazyModule("cardan.kernel.memory")
 
 CHUNK_WORK = 2e7  # multiplications between two checks of the clock: about ten milliseconds
 UNKNOWN_WORK = 100.0  # multiplications per unknown and iteration, in addition to the linear algebra
@@ -44,12 +43,19 @@ class Linear(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _pieces(work: Any, pieces: Any, sizes: tuple[int, int, int, int, int], matrix: int) -> NDArray[np.int64]:
-    """Offsets of the pieces of a solver's workspace: the same for all problems of these sizes."""
+def _template(
+    kernel: Any, sizes: tuple[int, int, int, int, int], evaluator: int, linear: int, matrix: int
+) -> NDArray[np.int64]:
+    """A job table without addresses of arrays: the same for all problems of these sizes.
+
+    linear: address of the linear algebra.  matrix: floats of its matrices.
+    """
     rows, _, entries, coordinates, evaluation = sizes
     shared = {"evaluation": evaluation, "r": rows, "jacobian": entries, "moved": coordinates}
-    offsets: NDArray[np.int64] = work.plan(**shared, **pieces(sizes, matrix))
-    return offsets
+    pieces = kernel.Work.plan(**shared, **kernel.pieces(sizes, matrix))
+    own = {"solver": kernel.SOLVE, "evaluator": evaluator, "linear": linear, "pieces": pieces}
+    table: NDArray[np.int64] = JobTable.new(open=pieces.size, **own).as_ints
+    return table
 
 
 @dataclass(slots=True, eq=False)
@@ -87,33 +93,24 @@ class Problem:
 
     def table(self) -> NDArray[np.int64]:
         """A job table without solver and workspace, for kernels that only evaluate."""
-        return self._table(0, np.zeros(1, np.int64), self.scales)
+        template = JobTable.new(open=1, evaluator=self.evaluate, linear=self.linear.address)
+        return self._table(template.as_ints, self.scales)
 
     def prepare(self, kernel: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The job table for the solver of a kernel module, and its initial control vector; made once."""
         prepared = self._jobs.get(kernel.SOLVE)
         if prepared is None:
-            pieces = _pieces(kernel.Work, kernel.pieces, self.sizes, self.linear.work)
+            linear = self.linear
+            template = _template(kernel, self.sizes, self.evaluate, linear.address, linear.work)
             scales = self.springs if self.springs is not None and hasattr(kernel, "HAS_SPRINGS") else self.scales
-            begin = Control.new()
-            kernel.prepare(self, begin)
-            prepared = self._jobs[kernel.SOLVE] = self._table(kernel.SOLVE, pieces, scales), begin.as_floats
+            prepared = self._jobs[kernel.SOLVE] = self._table(template, scales), kernel.prepare(self).as_floats
         return prepared
 
-    def _table(self, solver: int, pieces: NDArray[np.int64], scales: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _table(self, template: NDArray[np.int64], scales: NDArray[np.float64]) -> NDArray[np.int64]:
         """A job table; the problem keeps the arrays alive that it refers to."""
-        address_of = memory.address_of
-        words = JobTable.words(
-            solver=solver,
-            evaluator=self.evaluate,
-            ints=address_of(self.ints),
-            floats=address_of(self.floats),
-            structure=address_of(self.structure),
-            scales=address_of(scales),
-            linear=self.linear.address,
-            pattern=address_of(self.linear.pattern),
-        )
-        return np.array([*words, *pieces.tolist()])
+        table = template.copy()
+        _blocks.write_addresses(table, self.ints, self.floats, self.structure, scales, self.linear.pattern)
+        return table
 
     def with_floats(self, floats: NDArray[np.float64]) -> Problem:
         """The same problem with other parameters."""

@@ -904,7 +904,7 @@ _UNCHANGED = (
 )
 _SHARED = frozenset(  # keys, or first items of keys, of derived tables that do not depend on values of parameters
     (
-        *("structure", "linear", "addressed", "rows", "drawing", "nodes", "marked rows", "absolute"),
+        *("structure", "addressed", "rows", "drawing", "nodes", "marked rows", "absolute"),
         *("driver rows", "turns to count", "drivers of angles"),
     )
 )
