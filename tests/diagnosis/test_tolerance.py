@@ -333,9 +333,11 @@ def test_collinear_bars_are_shaky_exactly_if_their_form_is_definite(hinged):
         m = collinear(lengths, hinged, rng)
         report = m.diagnose()
         sideways, spins = (count - 1, 0) if hinged else (2 * (count - 1), count)
-        assert report.assembled and report.dof == sideways + spins
         is_definite = values.min() > 0 or values.max() < 0
+        assert report.assembled and report.dof == (0 if is_definite else sideways) + spins
         assert report.infinitesimal == (sideways if is_definite else 0), lengths
+        assert report.dof + report.infinitesimal == 6 * count - report.rank
+        assert report.motions.shape == (report.dof, count, 6) and len(report.free_motions) == report.dof
         assert report.branches == (not is_definite)
         text = report.text()
         assert ("shaky" in text) == is_definite and ("several motions begin here" in text) == (not is_definite)
@@ -352,14 +354,42 @@ def test_a_shaky_part_of_a_moving_mechanism_is_told():
     m.revolute("B", a.frame((1, 0, 0)), b.frame())
     m.revolute("C", b.frame((1, 0, 0)), crank.frame((2, 0, 0)))
     report = m.diagnose()
-    assert (report.dof, report.infinitesimal, report.branches) == (2, 1, False)
-    assert "shaky: second order excludes 1 of the 2 degrees of freedom" in report.text()
+    assert (report.dof, report.infinitesimal, report.branches) == (1, 1, False)
+    assert "shaky: 2 degrees of freedom to first order, but second order excludes 1 of them" in report.text()
+    assert "degrees of freedom: 1 (18 unknowns − rank 16 − 1 infinitesimal;" in report.text()
+    # the motion that is left is that of the crank: all bodies rotate with it as one
+    assert np.allclose(report.motions[0, :, 3:], [[0, 0, 1]] * 3, atol=1e-9)
+    assert report.free == ("crank", "a", "b")
 
 
 def test_dead_points_and_change_points_are_told_apart():
     dead, change = (model().build().mechanism.diagnose() for model in (stretched, change_point))
-    assert (dead.dof, dead.infinitesimal, dead.branches) == (2, 2, False)
+    assert (dead.dof, dead.infinitesimal, dead.branches) == (0, 2, False)
     assert (change.dof, change.infinitesimal, change.branches) == (2, 0, True)
+
+
+def test_drivers_and_rate_rows_count_motions_only():
+    """A blade on a trolley, and one on collinear bars, which are rigid; and a slider-crank driven at a dead point."""
+    m = collinear([1.0, 1.0], True, np.random.default_rng(1))
+    trolley = m.body("trolley")
+    m.planar("floor", m.ground.frame(), trolley.frame())
+    blades = {"of the trolley": trolley, "of a bar": m[next(iter(m.bodies))]}
+    first = m.diagnose()
+    assert (first.dof, first.velocity_dof, first.infinitesimal) == (3, 3, 1)
+    for name, body in blades.items():
+        m.knife_edge(name, body.frame((0.2, 0.1, 0.0), z=(1, 0.3, 0)))
+        report = m.diagnose()
+        assert (report.dof, report.velocity_dof, report.infinitesimal) == (3, 2, 1)
+
+    m = cd.Mechanism()
+    crank, rod, block = m.body("crank"), m.body("rod", position=(1, 0, 0)), m.body("block", position=(3, 0, 0))
+    m.revolute("A", m.ground.frame(), crank.frame())
+    m.revolute("B", crank.frame((1, 0, 0)), rod.frame())
+    m.revolute("C", rod.frame((2, 0, 0)), block.frame())
+    m.prismatic("slide", m.ground.frame(z=(1, 0, 0)), block.frame(z=(1, 0, 0)))
+    m.drive("push", m["slide"], 3.0)
+    report = m.diagnose()  # the slider at its outermost place: nothing moves, but a first-order freedom is left
+    assert (report.dof, report.undriven) == (1, 0)
 
 
 @pytest.mark.parametrize("name", REGISTRY)
