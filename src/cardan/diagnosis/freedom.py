@@ -47,7 +47,6 @@ NEARLY_SINGULAR = 1e-5
 REACH = 0.2  # [rad] and in L: a motion that changes the residuals by less than the tolerance over this size is free
 TOLERANCE_GAP = 10.0  # the same as UNSURE_GAP if a value counts as zero because of the tolerance
 CLOSED = 0.5  # share of the residual that no small motion reduces, if the constraints do not fit exactly
-IRREDUCIBLE = 0.1  # the same at the end of a solver whose steps are not those of least squares on the manifold
 NEARLY_CLOSED = 1e-2  # largest residual of a pose of which the report says that it nearly closes
 DENSE_UNKNOWNS = 600  # up to this the dense matrix is decomposed; above, body by body
 ROUNDED = 1e-11  # of the largest: a zero value at a pose met to 1e-12 is below; a larger dropped value is uncertain
@@ -477,30 +476,6 @@ def _rates(
 
 def _rate_names(system: System) -> list[str]:
     return [name for name, primitive, _ in system.rows if primitive.of_rates]
-
-
-def misfit(piece: System, q: FloatArray, time: float, residual: float) -> float | None:
-    """Whether dependent equations disagree by the residual, as rounded data do, at the end q of a solver.
-
-    Then it is about as large in all poses around q, and restarts do not help.  If only J is singular in q, they may:
-    None.  Otherwise the share of the residual, up to 1, that no motion reduces, however slowly: that of equations which
-    depend on others exactly.  q: solver coordinates on the manifold.  residual: the largest, scaled.  None for large
-    pieces.
-    """
-    problem = formulations.problem(piece, "manifold", piece.extent_at(q), time)
-    rows = [start + i for _, p, start in piece.rows for i in range(p.rows) if i not in p.guards]
-    if problem.unknowns > DENSE_UNKNOWNS or not rows or not residual > 0.0:
-        return None
-    tolerance = 2.0 * residual
-    at = Linearised(problem, q, rows)
-    if not np.abs(at.residual).max() >= CLOSED * residual:
-        return None
-    rank = at.rank(tolerance / REACH)
-    if at.irreducible(rank, 0.0) < IRREDUCIBLE:
-        return None
-    if rank < len(at.v) and _flat(at, rank, tolerance, least=0).shape[1] < len(at.v) - rank:
-        return None
-    return at.irreducible(at.rank(0.0), 0.0)
 
 
 def _motions(
