@@ -108,12 +108,12 @@ def _until_contact(system: System, end: End, task: Task) -> End:
 def _touches(system: System, end: End, task: Task) -> bool:
     """Whether all equations are met, and the shapes of every contact touch in a point."""
     poses, angles = formulations.from_reference(system, end.q), formulations.angles(system, end.q)
-    return _is_met(system, end.q, task) and not lacks_contact(system, poses, angles)
+    return is_met(system, end.q, task) and not lacks_contact(system, poses, angles)
 
 
 def _solve(system: System, q: FloatArray, task: Task) -> End:
     end = _solve_once(system, q, task)
-    if system.length or end.run.outcome is not Outcome.CONVERGED or _is_met(system, end.q, task):
+    if system.length or end.run.outcome is not Outcome.CONVERGED or is_met(system, end.q, task):
         return end
     # The unit of length was the spread of the start, which is larger than the length used by the verdict.
     again = _solve_once(system, end.q.copy(), task)
@@ -379,7 +379,7 @@ def _ends_met(system: System, run: Run, q: FloatArray, task: Task) -> bool:
     """Whether the solver has met its target, or is close to it and the verdict is met."""
     if run.outcome is Outcome.CONVERGED:
         return True
-    return run.residual <= near_residual(task.options.tolerance) and _is_met(system, q, task)
+    return run.residual <= near_residual(task.options.tolerance) and is_met(system, q, task)
 
 
 def near_residual(tolerance: float) -> float:
@@ -387,7 +387,7 @@ def near_residual(tolerance: float) -> float:
     return max(NEAR, tolerance)
 
 
-def _is_met(system: System, q: FloatArray, task: Task) -> bool:
+def is_met(system: System, q: FloatArray, task: Task) -> bool:
     """The verdict on solver coordinates."""
     poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
     return verdict.judge(system, poses, task.options.tolerance, angles=angles, time=task.time).met

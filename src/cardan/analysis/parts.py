@@ -58,7 +58,7 @@ def _search(system: System, task: attempts.Task) -> tuple[str, ...]:
     twice = {own for own, count in Counter([own for own, _ in joined]).items() if count > 1}
     for part in _parts(bodies, twice, len(system.names)):
         chosen = [k for k, own in enumerate(bodies) if own - {GROUND} <= part]
-        made = system.part(sorted(part), chosen, _angles_within(system, part))
+        made = system.part(sorted(part), chosen, angles_within(system, part))
         for piece in made.pieces:
             own = piece.system
             q = formulations.to_reference(own, start_coordinates(own, None), start_angles(own, None))
@@ -84,7 +84,7 @@ def _bodies_of_relations(system: System) -> list[Bodies]:
     return found
 
 
-def _angles_within(system: System, part: Bodies) -> list[int]:
+def angles_within(system: System, part: Bodies) -> list[int]:
     """Numbers of the counted angles between bodies of a part, or one of them and the ground."""
     at, size = int(system.ints[layout.ANGLE_TABLE]), layout.ANGLE_RECORD
     table = system.ints[at : at + size * len(system.counted_angles)].reshape(-1, size)

@@ -16,6 +16,8 @@ from cardan.system.system import System
 
 if TYPE_CHECKING:
     from cardan.analysis.limits import ActiveLimit
+    from cardan.analysis.repairs import Repair
+    from cardan.system.drawing import Drawing
 
 
 class Status(StrEnum):
@@ -30,6 +32,7 @@ class Status(StrEnum):
     NO_LEAST = "no least value"  # every constraint is met, but no least value of the cost was found
 
 
+REPAIRS_TOLD = 4  # in a text
 NEARLY_MET = 1e-3  # a smaller residual is compared with the tolerance in the advice
 
 _ADVICE = {
@@ -50,6 +53,7 @@ class AssemblyResult:
     attempts after the first.  ``residuals``: (name, residual, unit) of every constraint in metres and radians, largest
     first; ``worst``: of those that are not met.
     ``active``: limits that are reached.  ``unconnected``: bodies that are not connected to the ground.
+    ``repairs``: changes with which it can be assembled, if it is not: advice only.
     ``notes``: contacts that were drawn on the other side, and free parameters on which no constraint depends.
     """
 
@@ -68,6 +72,8 @@ class AssemblyResult:
     _drawn: tuple[FloatArray, FloatArray] | None = None  # poses and angles of the start, if there are contacts
     _no_least: str = ""  # why no least value of the cost was found
     _is_searched: bool = False  # all default restarts were made, or the constraints contradict each other
+    _drawing: Drawing | None = None  # of the mechanism, if it is not assembled
+    _repairs: tuple[Repair, ...] | None = None  # None: not yet searched for
 
     @property
     def ok(self) -> bool:
@@ -99,6 +105,24 @@ class AssemblyResult:
         return active_limits(self._system, self.state)
 
     @property
+    def repairs(self) -> list[Repair]:
+        """Changes that undo a usual mistake, and with which it can be assembled; the smallest first.
+
+        They are searched for where the constraints contradict each other, or all restarts have failed, when they are
+        first asked for: see :mod:`cardan.analysis.repairs`.  The mechanism is not changed.
+        """
+        if self._repairs is None:
+            is_wrong = self.status in (Status.CONFLICT, Status.STALLED, Status.ITERATION_LIMIT) and self._is_searched
+            if not is_wrong or self._drawing is None:
+                return []
+            from cardan.analysis.repairs import find_repairs
+
+            unmet = [violation.name for violation in self.worst]
+            start = self._system.state()
+            self._repairs = tuple(find_repairs(self._drawing, self._system, unmet, self.state, start, self._asked))
+        return list(self._repairs)
+
+    @property
     def unconnected(self) -> tuple[str, ...]:
         """Bodies that no chain of constraints connects to the ground."""
         return self._system.unconnected
@@ -127,7 +151,12 @@ class AssemblyResult:
             if not found and self.status is Status.CONFLICT:
                 found = self._contradictory_part()
             lines += [f"  {cause}" for cause in found]
-            if not (found if self.status is Status.CONFLICT else nearly and self._is_searched):
+            repairs = self.repairs
+            lines += [f"  it can be assembled with one change: {repair.text}" for repair in repairs[:REPAIRS_TOLD]]
+            if len(repairs) > REPAIRS_TOLD:
+                lines.append(f"  and {len(repairs) - REPAIRS_TOLD} more such changes: see result.repairs")
+            is_told = found or repairs if self.status is Status.CONFLICT else nearly and self._is_searched
+            if not is_told:
                 is_plain = self.status is Status.STALLED and self.method != "auto"
                 lines.append(f"  {_ADVICE[Status.DIVERGED if is_plain else self.status]}")
             if nearly:
@@ -219,6 +248,7 @@ class AssemblyResult:
             "notes": list(self.notes),
             "active": [limit._asdict() for limit in self.active],
             "worst": _plain(self.worst),
+            "repairs": [repair.to_dict() for repair in self.repairs],
             "residuals": _plain(self.residuals),
             "bodies": {
                 name: {

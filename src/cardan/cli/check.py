@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             problems.append(f"it has {len(found.redundant)} redundant equations")
     if args.json:
         assembly = result.as_dict()
-        judged = {key: assembly[key] for key in ("status", "residual", "tolerance", "worst")}
+        judged = {key: assembly[key] for key in ("status", "residual", "tolerance", "worst", "repairs")}
         diagnosed = found.to_dict() if found else {}
         mobility = {key: diagnosed.get(key) for key in MOBILITY}
         print_json({"name": target.name, "ok": not problems, "problems": problems, **judged, **mobility})
