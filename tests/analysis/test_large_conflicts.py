@@ -10,6 +10,7 @@ import pytest
 import cardan as cd
 from cardan.analysis.impossible import is_impossible
 from cardan.analysis.parts import contradictory_part
+from layers import sampled
 from mechanisms import rotation
 from tests.analysis.test_batch import check_same
 
@@ -100,7 +101,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "wrong", "size"), CASES, ids=str)
+@sampled(("kind", "wrong", "size"), CASES, keep=4)
 def test_a_humanoid_with_contradictory_chains_in_one_leg_is_a_conflict_with_its_cause(kind, wrong, size):
     m = humanoid(kind, wrong, **size)
     m.assemble(restarts=0, max_iterations=1)
