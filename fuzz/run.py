@@ -2,6 +2,7 @@
 
     python fuzz/run.py [--cases 20000] [--seed 0] [--jobs 2] [--only N …] [--out fuzz/found] [--replay FILE]
     python fuzz/run.py --solvable [--starts 3] [--cases 200000] [--first 0] [--jobs 2] [--list fuzz/found/starts.json]
+                       [--uniform]
 
 A case is determined by (seed, index).  It belongs to one of five families:
 
@@ -19,8 +20,9 @@ Each case is assembled in a worker process.  The following must not happen: an e
 the case is proved inconsistent; a wrong list of unconnected bodies; a wrong residual of one.  At least 99.9 % of
 the cases with a known solution that are not degenerate must be solved.
 
-With ``--solvable``, every case has a known solution and is assembled from several starts (fuzz/starts.py).  None may be
-called a conflict, and at least 99.95 % of the starts must be solved.  All others are listed in a JSON file.
+With ``--solvable``, every case has a known solution and is assembled from several starts (fuzz/starts.py), with
+``--uniform`` from uniformly random ones.  None may be called a conflict, or be said to fit nearly, and at least 99.95 %
+of the starts must be solved.  All others are listed in a JSON file.
 
 Otherwise each failure is minimised and written to ``--out``: a JSON file for ``--replay``, and a program that needs
 only the library.  Ctrl-C stops the run and prints the results so far.  The exit code is 0 if nothing failed.
@@ -208,10 +210,10 @@ def run(seed, indices, *, jobs=2, progress=None):
     return summary
 
 
-def run_starts(seed, indices, count, *, jobs=2, progress=None):
+def run_starts(seed, indices, count, *, uniform=False, jobs=2, progress=None):
     """Assemble solvable cases from ``count`` starts each; returns a :class:`fuzz.starts.Report`."""
     report = starts.Report(seed, count)
-    _run(report, starts.run_case, (seed, count), indices, jobs, progress)
+    _run(report, starts.run_case, (seed, count, uniform), indices, jobs, progress)
     return report
 
 
@@ -318,6 +320,7 @@ def main(arguments=None):
     parser.add_argument("--replay", help="JSON file of a failure to judge again")
     parser.add_argument("--solvable", action="store_true", help="only cases with a known solution, from several starts")
     parser.add_argument("--starts", type=int, default=3, help="starts of each case, with --solvable")
+    parser.add_argument("--uniform", action="store_true", help="all starts uniformly random, with --solvable")
     parser.add_argument("--list", help="JSON file of what was not solved, with --solvable")
     options = parser.parse_args(arguments)
     if options.replay:
@@ -330,7 +333,8 @@ def main(arguments=None):
         return 1 if verdict.failures else 0
     indices = options.only or range(options.first, options.first + options.cases)
     if options.solvable:
-        report = run_starts(options.seed, indices, options.starts, jobs=options.jobs, progress=Progress(len(indices)))
+        how = {"uniform": options.uniform, "jobs": options.jobs, "progress": Progress(len(indices))}
+        report = run_starts(options.seed, indices, options.starts, **how)
         path = Path(options.list or Path(options.out) / "starts.json")
         path.parent.mkdir(parents=True, exist_ok=True)
         report.write(path)

@@ -42,6 +42,7 @@ Look
 Read
     State, Pose         poses of all bodies: state["arm"].position, .quaternion, .matrix
     Status, Violation   how an assembly ended, and the residual of one constraint
+    Repair              a change with which a mechanism that is a conflict can be assembled
     ModelError          a call or a model is wrong; its message names the item and what would be valid
 
 Packages, from top to bottom; a package imports only from those below it (docs/architecture.md)
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.motion import Motion, MotionStatus
     from cardan.analysis.options import AssemblyOptions, SpringOptions
+    from cardan.analysis.repairs import Repair
     from cardan.analysis.result import AssemblyResult, Status
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
@@ -133,6 +135,7 @@ _MODULES = {
     "analysis.linearise": "ConstraintEquations",
     "analysis.motion": "Motion MotionStatus",
     "analysis.options": "AssemblyOptions SpringOptions",
+    "analysis.repairs": "Repair",
     "analysis.result": "AssemblyResult Status",
     "analysis.sensitivity": "Sensitivity Tolerances",
     "analysis.simulation": "Simulation SimulationStatus",
@@ -211,6 +214,7 @@ __all__ = [
     "Point",
     "Pose",
     "ReadOnlyError",
+    "Repair",
     "Sensitivity",
     "Session",
     "SessionError",

@@ -24,6 +24,8 @@ def history(
     restarts=100,
     given=False,
     proved=0,
+    in_parts=0,
+    is_part=False,
     residual=0.5,
     unknowns=6,
 ):
@@ -32,6 +34,7 @@ def history(
     memo.has_angles, memo.cost_before, memo.outcome = has_angles, before, outcome
     memo.taken, memo.is_late, memo.is_proved = taken, late, proved
     memo.may_end_early, memo.residual, memo.unknowns = not given, residual, unknowns
+    memo.in_parts, memo.is_part = in_parts, is_part
     for k, cost in enumerate(costs, start=1):
         memo.attempts, memo.cost = k, cost
         action = policy.next_attempt(restarts, memo.as_floats, room)
@@ -70,6 +73,17 @@ ENOUGH = 1 + 46
         ([0.5], Outcome.STALLED, {"proved": -1, "unknowns": 50}, policy.PROVE),
         ([0.5], Outcome.STALLED, {"proved": -1, "unknowns": 50, "late": True}, policy.END),
         ([0.5], Outcome.STALLED, {"unknowns": 50}, policy.RESTART),
+        ([0.5], Outcome.STALLED, {"in_parts": -1, "unknowns": 50}, policy.RESTART),  # parts are examined later
+        ([0.5], Outcome.STALLED, {"in_parts": -1, "unknowns": 10000}, policy.DIVIDE),
+        ([0.5], Outcome.STALLED, {"in_parts": -1, "unknowns": 10000, "proved": -1}, policy.PROVE),
+        ([0.5], Outcome.STALLED, {"in_parts": -1, "unknowns": 10000, "late": True}, policy.END),
+        ([0.5], Outcome.STALLED, {"in_parts": -1, "unknowns": 10000, "given": True}, policy.RESTART),
+        ([0.5, 0.4], Outcome.STALLED, {"in_parts": 0, "restarts": 1}, policy.END),
+        ([0.5, 0.4], Outcome.STALLED, {"in_parts": 1, "restarts": 1}, policy.CONFLICT),
+        ([0.5, 0.4], Outcome.STALLED, {"in_parts": 1, "restarts": 1, "given": True}, policy.END),
+        ([0.5], Outcome.STALLED, {"in_parts": 1, "unknowns": 10000}, policy.TILT),
+        ([0.5, 0.4], Outcome.STALLED, {"in_parts": 1, "unknowns": 10000}, policy.CONFLICT),
+        ([0.5, 0.4], Outcome.STALLED, {"in_parts": 1}, policy.HOP),  # one of many starts: not yet
         ([0.5, 0.4], Outcome.STALLED, {"restarts": 1}, policy.END),
         ([0.5] * (ENOUGH - 1), Outcome.STALLED, {}, policy.RESTART),
         ([0.5] * ENOUGH, Outcome.STALLED, {}, policy.CONFLICT),
@@ -79,6 +93,7 @@ ENOUGH = 1 + 46
         ([0.5] * ENOUGH, Outcome.STALLED, {"late": True}, policy.END),
         ([0.5, *[0.4] * 100], Outcome.STALLED, {}, policy.CONFLICT),
         ([*np.linspace(1, 2, 53), *[0.4] * 48], Outcome.STALLED, {}, policy.END),  # below a half
+        ([*np.linspace(1, 2, 53), *[0.4] * 48], Outcome.STALLED, {"is_part": True}, policy.CONFLICT),
     ],
 )
 def test_what_is_tried_next(costs, outcome, options, expected):

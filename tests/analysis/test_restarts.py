@@ -70,6 +70,16 @@ def test_no_solvable_case_is_a_conflict_and_few_are_not_solved(count):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("count", [15, pytest.param(300, marks=pytest.mark.long)])
+def test_no_solvable_case_is_a_conflict_or_nearly_fits_from_20_uniform_starts(count):
+    solvable.run_case(0, 9, 3)  # loads the kernels
+    report = solvable.Report(0, 20)
+    for index in range(count):
+        report.add(solvable.run_case(0, index, 20, uniform=True))
+    assert report.passed and not report.count(solvable.NEARLY), report.text()
+
+
+@pytest.mark.slow
 def test_solvable_cases_run_in_processes_of_their_own():
     report = run.run_starts(0, range(3), 2, jobs=1)
     assert [found.index for found in report.outcomes] == [0, 1, 2]

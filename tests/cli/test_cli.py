@@ -237,6 +237,29 @@ def test_a_check_as_json_has_names_numbers_and_units(tmp_path: Path, capsys: pyt
     assert all(item["residual"] > 0.0 for item in worst)
 
 
+def test_a_structure_that_moves_only_infinitesimally_has_no_degree_of_freedom(tmp_path: Path, capsys: Captured) -> None:
+    """Two collinear bars between fixed points are rigid, although their Jacobian leaves one freedom."""
+    m = cardan.Mechanism("shaky")
+    a, b = m.body("a"), m.body("b", position=(1, 0, 0))
+    m.revolute("A", m.ground.frame(), a.frame())
+    m.revolute("B", a.frame((1, 0, 0)), b.frame())
+    m.revolute("C", b.frame((1, 0, 0)), m.ground.frame((2, 0, 0)))
+    m.save(tmp_path / "shaky.cardan.toml")
+    model = str(tmp_path / "shaky.cardan.toml")
+    assert main(["check", model, "--dof", "0", "--json"]) == 0
+    document = read_json(capsys)
+    assert (document["ok"], document["dof"], document["infinitesimal"], document["undriven"]) == (True, 0, 1, 0)
+    assert document["free_motions"] == []
+    assert main(["check", model, "--dof", "1"]) == 1
+    printed = capsys.readouterr().out
+    assert "degrees of freedom: 0 (12 unknowns − rank 11 − 1 infinitesimal;" in printed
+    assert "shaky: 1 degree of freedom to first order, but second order excludes every motion" in printed
+    assert "not well posed: it has 0 degrees of freedom (1 more only to first order), not 1" in printed
+    assert main(["solve", model, "--json"]) == 0
+    document = read_json(capsys)
+    assert (document["dof"], document["infinitesimal"]) == (0, 1)
+
+
 @pytest.mark.parametrize(
     ("target", "message"),
     [

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.analysis.options import RESTARTS
 from cardan.diagnosis import second_order
 from cardan.diagnosis.freedom import REACH
-from cardan.examples import REGISTRY
+from cardan.examples import REGISTRY, random_start
 from cardan.math import euler
 from cardan.mechanism import Mechanism
 from cardan.system.parts import Body
@@ -224,7 +225,7 @@ def test_a_pose_that_is_merely_not_assembled_does_not_nearly_close():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("digits", [7, 8, 9])
-def test_rounded_redundant_data_end_after_few_restarts_and_say_the_tolerance(digits):
+def test_rounded_redundant_data_say_the_tolerance_after_all_restarts_or_a_contradiction(digits):
     """Also from far away, and in a batch."""
     count = 0
     for name, make, poses in random_mechanisms(25, ("redundant",)):
@@ -234,12 +235,12 @@ def test_rounded_redundant_data_end_after_few_restarts_and_say_the_tolerance(dig
         if result.ok:
             continue
         count += 1
-        assert result.restarts <= 3, (name, result.text())
+        assert result.restarts == RESTARTS or result.status is cd.Status.CONFLICT, (name, result.text())
         said = result.text().splitlines()[-1]
         assert "misses by" in said and "start nearer" not in result.text()
         tolerance = float(said.split("tolerance=")[1].split()[0])
-        again = m.assemble(typed.start, tolerance=tolerance)
-        assert again.ok and again.restarts <= 1  # the pose that the tolerance accepts may not be the first one
+        again = m.assemble(result.state, tolerance=tolerance)
+        assert again.ok and again.restarts == 0 and m.assemble(typed.start, tolerance=tolerance).ok
         check_same(m, [m.state.moved(typed.start), m.state])
     assert count >= 10
 
@@ -273,11 +274,74 @@ def test_a_schmidt_coupling_in_rounded_axes_is_accepted_at_the_tolerance_that_th
     assert m.diagnose(again.state, tolerance=tolerance).dof == 1
 
 
+def platform(seed, off):
+    """A platform on seven rods that closes in a pose B, and misses by about off in a pose A; both poses.
+
+    Each foot is equally far from the two places of its point, but for that of the last rod, which is moved by off.
+    """
+    rng = np.random.default_rng(seed)
+    poses = [(rng.uniform(-0.5, 0.5, 3) + np.array([0, 0, 1]), random_quaternion(rng)) for _ in range(2)]
+    m = cd.Mechanism("platform")
+    top = m.body("top", position=poses[0][0], orientation=poses[0][1])
+    for k in range(7):
+        point = rng.uniform(-0.4, 0.4, 3)
+        at = [r + euler.rotate(q, point) for r, q in poses]
+        n = (at[1] - at[0]) / np.linalg.norm(at[1] - at[0])
+        aside = np.cross(n, rng.normal(size=3))
+        foot = 0.5 * (at[0] + at[1]) + rng.uniform(0.5, 1.2) * aside / np.linalg.norm(aside) + off * (k == 6) * n
+        m.distance(f"rod {k}", m.ground.point(foot), top.point(point), float(np.linalg.norm(at[1] - foot)))
+    return m, [{"top": pose} for pose in poses]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_pose_that_nearly_fits_does_not_hide_one_that_fits(seed):
+    m, (nearly, exactly) = platform(seed, 4e-6)
+    assert m.assemble(exactly, restarts=0).ok
+    near = m.assemble(nearly, restarts=0)
+    assert not near.ok and 1e-8 < near.residual < 1e-5
+    assert "rounded data" not in near.text() and "there may be a better one" in near.text()
+    starts = [m.state.moved(nearly), *[random_start(m, k) for k in range(20)]]
+    assert m.assemble_many(starts, workers=1).ok.all()
+    check_same(m, starts[:4])
+
+
+def test_a_bound_that_is_nearly_enough_is_the_reason_and_not_rounded_data():
+    """Of a free parameter, of a limit, or the value of a driver: a rod of 1.2 m where 1.2 m and a little is needed."""
+
+    def mechanism(gap, length):
+        m = cd.Mechanism()
+        a, b = m.body("a"), m.body("b", position=(2, 0, 0))
+        m.revolute("A", m.ground.frame(), a.frame())
+        m.revolute("B", m.ground.frame((2.2 + gap, 0, 0)), b.frame())
+        ends = a.point((0.5, 0, 0)), b.point((-0.5, 0, 0))
+        if length is not None:
+            m.distance("rod", *ends, length(m))
+        return m, ends
+
+    for gap in (1e-8, 1e-6, 1e-4):
+        m, _ = mechanism(gap, lambda m: m.parameter("l", 1.0, lower=0.5, upper=1.2))
+        result = m.assemble(free=["l"])
+        assert not result.ok and result.residual < 1e-3
+        (line,) = [line for line in result.text().splitlines() if "beyond the bounds" in line]
+        needed = float(line.split("'l' = ")[1].split(" mm")[0])
+        assert needed > 1200.0 and needed == pytest.approx(1e3 * (1.2 + gap), abs=0.2e3 * gap)
+        assert "rounded data" not in result.text()
+        m, ends = mechanism(gap, None)
+        m.limit("stop", cd.coordinate(*ends, of="distance"), upper=1.2)
+        text = m.assemble().text()
+        assert "without limit 'stop' it can be assembled" in text and "rounded data" not in text
+        m, ends = mechanism(gap, None)
+        m.drive("motor", cd.coordinate(*ends, of="distance"), 1.2)
+        text = m.assemble().text()
+        assert "without driver 'motor' it can be assembled" in text and "rounded data" not in text
+
+
 def test_restarts_that_were_asked_for_are_made():
-    typed = Typed(REGISTRY["hoberman_ring"].script().build, None)
+    typed = Typed(next(make for name, make, _ in random_mechanisms(25, ("redundant",)) if "bennett" in name), None)
     m = typed.build(7)
-    assert m.assemble(typed.start).restarts == 3
-    assert m.assemble(typed.start, restarts=8).restarts == 8
+    assert m.assemble(typed.start).restarts == RESTARTS
+    few = m.assemble(typed.start, restarts=8)
+    assert few.restarts == 8 and "rounded data" not in few.text()
 
 
 def test_a_loose_tolerance_needs_no_restarts():
@@ -333,9 +397,11 @@ def test_collinear_bars_are_shaky_exactly_if_their_form_is_definite(hinged):
         m = collinear(lengths, hinged, rng)
         report = m.diagnose()
         sideways, spins = (count - 1, 0) if hinged else (2 * (count - 1), count)
-        assert report.assembled and report.dof == sideways + spins
         is_definite = values.min() > 0 or values.max() < 0
+        assert report.assembled and report.dof == (0 if is_definite else sideways) + spins
         assert report.infinitesimal == (sideways if is_definite else 0), lengths
+        assert report.dof + report.infinitesimal == 6 * count - report.rank
+        assert report.motions.shape == (report.dof, count, 6) and len(report.free_motions) == report.dof
         assert report.branches == (not is_definite)
         text = report.text()
         assert ("shaky" in text) == is_definite and ("several motions begin here" in text) == (not is_definite)
@@ -352,14 +418,42 @@ def test_a_shaky_part_of_a_moving_mechanism_is_told():
     m.revolute("B", a.frame((1, 0, 0)), b.frame())
     m.revolute("C", b.frame((1, 0, 0)), crank.frame((2, 0, 0)))
     report = m.diagnose()
-    assert (report.dof, report.infinitesimal, report.branches) == (2, 1, False)
-    assert "shaky: second order excludes 1 of the 2 degrees of freedom" in report.text()
+    assert (report.dof, report.infinitesimal, report.branches) == (1, 1, False)
+    assert "shaky: 2 degrees of freedom to first order, but second order excludes 1 of them" in report.text()
+    assert "degrees of freedom: 1 (18 unknowns − rank 16 − 1 infinitesimal;" in report.text()
+    # the motion that is left is that of the crank: all bodies rotate with it as one
+    assert np.allclose(report.motions[0, :, 3:], [[0, 0, 1]] * 3, atol=1e-9)
+    assert report.free == ("crank", "a", "b")
 
 
 def test_dead_points_and_change_points_are_told_apart():
     dead, change = (model().build().mechanism.diagnose() for model in (stretched, change_point))
-    assert (dead.dof, dead.infinitesimal, dead.branches) == (2, 2, False)
+    assert (dead.dof, dead.infinitesimal, dead.branches) == (0, 2, False)
     assert (change.dof, change.infinitesimal, change.branches) == (2, 0, True)
+
+
+def test_drivers_and_rate_rows_count_motions_only():
+    """A blade on a trolley, and one on collinear bars, which are rigid; and a slider-crank driven at a dead point."""
+    m = collinear([1.0, 1.0], True, np.random.default_rng(1))
+    trolley = m.body("trolley")
+    m.planar("floor", m.ground.frame(), trolley.frame())
+    blades = {"of the trolley": trolley, "of a bar": m[next(iter(m.bodies))]}
+    first = m.diagnose()
+    assert (first.dof, first.velocity_dof, first.infinitesimal) == (3, 3, 1)
+    for name, body in blades.items():
+        m.knife_edge(name, body.frame((0.2, 0.1, 0.0), z=(1, 0.3, 0)))
+        report = m.diagnose()
+        assert (report.dof, report.velocity_dof, report.infinitesimal) == (3, 2, 1)
+
+    m = cd.Mechanism()
+    crank, rod, block = m.body("crank"), m.body("rod", position=(1, 0, 0)), m.body("block", position=(3, 0, 0))
+    m.revolute("A", m.ground.frame(), crank.frame())
+    m.revolute("B", crank.frame((1, 0, 0)), rod.frame())
+    m.revolute("C", rod.frame((2, 0, 0)), block.frame())
+    m.prismatic("slide", m.ground.frame(z=(1, 0, 0)), block.frame(z=(1, 0, 0)))
+    m.drive("push", m["slide"], 3.0)
+    report = m.diagnose()  # the slider at its outermost place: nothing moves, but a first-order freedom is left
+    assert (report.dof, report.undriven) == (1, 0)
 
 
 @pytest.mark.parametrize("name", REGISTRY)

@@ -27,10 +27,10 @@ CONTROL = Control.size
 
 NEW, FIRST_SOLVER, SECOND_SOLVER = 0, 1, 2  # stages
 
-NEEDS_CALLER = -1  # outcome of a start that the caller solves: drivers are moved in stages, or it nearly fits
+NEEDS_CALLER = -1  # outcome of a start that the caller solves: drivers are moved in stages
 MET = -1  # in addition to the actions of the policy: the attempt has met the tolerance
 
-DONE, MORE, ASKS = 0, 1, 2  # results of solve_many
+DONE, MORE, ASKS_FOR_PROOF, ASKS_FOR_PARTS = 0, 1, 2, 3  # results of solve_many
 
 
 @inner
@@ -232,6 +232,8 @@ def choose(batch, options, memo, work):
     memo.has_angles = 1.0 if batch.angles > 0 else 0.0
     memo.may_end_early = options.may_end_early
     memo.is_proved = options.is_proved
+    memo.in_parts = options.in_parts
+    memo.is_part = 0.0
     memo.unknowns = job.structure.unknowns
     return policy.next_attempt(options.restarts, memo, work.costs)
 
@@ -264,7 +266,7 @@ def end_attempt(batch, options, memo, work):
         memo.is_waiting = 0.0
         if not is_met:
             action = choose(batch, options, memo, work)
-            if action == policy.PROVE:
+            if action >= policy.PROVE:
                 memo.is_waiting = 1.0
                 return action
             is_kept = memo.is_best != 0.0
@@ -378,25 +380,14 @@ def write_result(batch, options, memo, action, work):
 
 
 @inner
-def is_near_miss(batch, options, memo, work):
-    """Whether the caller must find out if the data are rounded, so that restarts do not help."""
-    if memo.is_late != 0.0 or memo.way != 0.0:
-        return False
-    return Control(work.control).residual_max <= options.near_residual
-
-
-@inner
 def follow(batch, options, memo, work, following):
     """What follows after the end of an attempt; q ← the poses at which the next one begins, if there is one."""
     action = end_attempt(batch, options, memo, work)
     following.action = action
-    if action == policy.PROVE:
+    if action >= policy.PROVE:
         return
     following.has_ended = action == MET or action == policy.END or action == policy.CONFLICT
-    needs_caller = action != MET and is_near_miss(batch, options, memo, work)
     if action >= policy.RESTART and memo.way == 0.0 and is_too_far(batch, options, work):
-        needs_caller = True
-    if needs_caller:
         following.needs_caller = True
         following.has_ended = True
     elif action == policy.OTHER_LENGTH:
@@ -425,9 +416,9 @@ def begin_or_end(batch, options, memo, work, following):
 
 @jit
 def solve_many(table, options, memo, work, last):
-    """Solve from the starts memo.start … last − 1; returns DONE, MORE if the allowance was used up before, or ASKS.
+    """Solve from the starts memo.start … last − 1; returns DONE, or MORE if the allowance was used up before.
 
-    ASKS: the caller must set is_proved and call again.
+    ASKS_FOR_PROOF, ASKS_FOR_PARTS: the caller must set is_proved, or in_parts, and call again.
     """
     batch = Batch(table)
     options = Options(options)
@@ -451,8 +442,8 @@ def solve_many(table, options, memo, work, last):
                         return MORE
                     continue
             follow(batch, options, memo, work, following)
-            if following.action == policy.PROVE:
-                return ASKS
+            if following.action >= policy.PROVE:
+                return ASKS_FOR_PROOF if following.action == policy.PROVE else ASKS_FOR_PARTS
         begin_or_end(batch, options, memo, work, following)
         if following.has_ended != 0:
             memo.start += 1.0

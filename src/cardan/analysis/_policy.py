@@ -4,8 +4,8 @@ Assemblies from one start and from many starts both use it, so that they make th
 memo of the attempts from one start, and the final costs of those that began independently of each other: at the start,
 and at random poses.
 
-A conflict is reported if it is proved that no pose satisfies the constraints, or if enough independent attempts end at
-the same least cost.
+A conflict is reported if it is proved that no pose satisfies the constraints, if a part of the system is a conflict by
+itself, or if enough independent attempts end at the same least cost.
 """
 
 from cardan.analysis.tables import Memo
@@ -23,18 +23,22 @@ RESTART = 6  # begin at random poses
 RESTART_CLOSE = 7  # begin at random poses that are closer together
 HOP = 8  # begin at the best pose so far, with some bodies at random poses
 PROVE = 9  # set is_proved and ask again
+DIVIDE = 10  # set in_parts and ask again
 
 SADDLE_ITERATIONS = 3  # an attempt that stalls within this many iterations began at a saddle point
 OPPOSED = 1.9  # residual of opposed axes: 2 at the saddle point
 PROGRESS = 0.98  # of the previous cost: an attempt that ends below it has made progress
 SAME_COST = 1e-3  # relative: two attempts whose costs differ by less ended at the same minimum
 CONFLICT_SHARE = 0.5  # share of independent attempts that end at the least cost, above which a conflict is reported
+PART_SHARE = 0.25  # the same in a part of a system that all attempts have failed to solve
 # Independent attempts that must agree; if the first attempts all agree, no more are made.  A minimum that attracts 3/4
 # of all poses of a solvable mechanism is reported as a conflict with a probability of 1e-4 (1/30 with 12 attempts).
 CONFLICT_ENOUGH = 32
 
 # Work that takes as long as the search for a proof, which begins after so much unsuccessful work, or before giving up
 WORTH_A_PROOF = 2500.0
+# The same for the search for a part that is a conflict by itself: it solves many small systems
+WORTH_PARTS = 5e5
 
 # Shares of the way from the pose found to the first start.  The first is small: if nothing is free, the attempt returns
 # after few iterations, and the way ends.
@@ -50,7 +54,7 @@ NEARER = 0.98  # of the squared distance: a pose that is hardly nearer ends the 
 def next_attempt(restarts, memo, costs):
     """The action after an attempt.  restarts: number of attempts after the first, at most.
 
-    Appends the cost of an independent attempt to costs; updates the memo, except if the action is PROVE.
+    Appends the cost of an independent attempt to costs; updates the memo, except if the action is PROVE or DIVIDE.
     """
     memo = Memo(memo)
     attempts = int(memo.attempts)
@@ -58,6 +62,9 @@ def next_attempt(restarts, memo, costs):
     is_due = work >= WORTH_A_PROOF or attempts > restarts
     if memo.is_proved < 0.0 and is_due and memo.is_late == 0.0:
         return PROVE
+    if memo.in_parts < 0.0 and memo.may_end_early != 0.0 and memo.is_proved <= 0.0 and memo.is_late == 0.0:
+        if work >= WORTH_PARTS or attempts > restarts:
+            return DIVIDE
     memo.work = work
     cost = memo.cost
     last = memo.action
@@ -93,10 +100,13 @@ def next_attempt(restarts, memo, costs):
 def _next(restarts, memo, attempts, counted, same):
     if memo.is_late != 0.0:
         return END
-    if memo.is_proved > 0.0 and (memo.work >= WORTH_A_PROOF or attempts > restarts):
+    is_known = memo.is_proved > 0.0 and (memo.work >= WORTH_A_PROOF or attempts > restarts)
+    is_in_parts = memo.in_parts > 0.0 and memo.may_end_early != 0.0
+    if is_known or (is_in_parts and (memo.work >= WORTH_PARTS or attempts > restarts)):
         # a second attempt leaves saddle points and flat regions, so that the compromise is better
         return TILT if memo.is_tilted == 0.0 and attempts <= restarts else CONFLICT
-    agreed = same >= CONFLICT_ENOUGH and same >= CONFLICT_SHARE * counted
+    share = CONFLICT_SHARE if memo.is_part == 0.0 else PART_SHARE
+    agreed = same >= CONFLICT_ENOUGH and same >= share * counted
     if attempts > restarts or (agreed and same == counted and memo.may_end_early != 0.0):
         return CONFLICT if agreed else END
     is_unfinished = memo.outcome == RUNNING

@@ -159,4 +159,5 @@ def _result(
         formulation=options.formulation,
         _asked=options.tolerance,
         _drawn=drawn if system.index.contacts else None,
+        _is_searched=not is_met and all([end.is_searched for end in ends]),
     )

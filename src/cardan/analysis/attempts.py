@@ -15,7 +15,7 @@ import numpy as np
 
 from cardan.analysis.contact_ends import lacks_contact
 from cardan.analysis.impossible import is_impossible
-from cardan.analysis.options import AUTO, AssemblyOptions
+from cardan.analysis.options import AUTO, RESTARTS, AssemblyOptions
 from cardan.analysis.restarts import CLOSE_REACH, REACH, Restarts
 from cardan.analysis.tables import Memo
 from cardan.analysis.whole_turns import has_too_many_turns, stages, with_whole_turns
@@ -27,12 +27,11 @@ from cardan.system.state import FloatArray
 from cardan.system.system import System
 
 _blocks = LazyModule("cardan.solvers._blocks")
-_freedom = LazyModule("cardan.diagnosis.freedom")
+_parts = LazyModule("cardan.analysis.parts")
 _policy = TieredModule("cardan.analysis._policy")
 
 TARGET = 0.25  # of the tolerance: target of the solvers, so that rounding of the final poses does not matter
-NEAR = 1e-5  # a smaller residual may be limited by rounding only: the verdict is computed, and the reason is examined
-ENOUGH_NEAR = 4  # attempts after which it is examined why one of them ended near the tolerance
+NEAR = 1e-5  # a smaller residual may be limited by rounding only: the verdict is computed
 # Factor on the target if the model has no length.  Such a system is solved in units of the spread of its start and
 # judged in metres.  The factor suffices up to a spread of 400 m, so that the iterations are the same in every unit.
 POINTS_TARGET = 1e-2
@@ -49,6 +48,7 @@ class Task(NamedTuple):
     deadline: float | None
     time: float
     workers: int = 1  # threads of a spring step
+    is_part: bool = False  # the system is a part of another, and is not divided again
 
     def is_late(self) -> bool:
         return self.deadline is not None and time.perf_counter() >= self.deadline
@@ -72,6 +72,11 @@ class End(NamedTuple):
     @property
     def moved(self) -> bool:
         return self.projected or self.iterations > 0
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether it is solved, a conflict, or all restarts of the default were made."""
+        return self.conflict or self.attempts > RESTARTS or self.run.outcome is Outcome.CONVERGED
 
 
 def solve(system: System, q: FloatArray, task: Task) -> End:
@@ -103,7 +108,7 @@ def _until_contact(system: System, end: End, task: Task) -> End:
 def _touches(system: System, end: End, task: Task) -> bool:
     """Whether all equations are met, and the shapes of every contact touch in a point."""
     poses, angles = formulations.from_reference(system, end.q), formulations.angles(system, end.q)
-    return _is_met(system, end.q, task) and not lacks_contact(system, poses, angles)
+    return is_met(system, end.q, task) and not lacks_contact(system, poses, angles)
 
 
 def _solve(system: System, q: FloatArray, task: Task) -> End:
@@ -111,7 +116,7 @@ def _solve(system: System, q: FloatArray, task: Task) -> End:
         problem = formulations.problem(system, "manifold", system.extent_at(q), task.time)
         return End(_measured(problem, q, Outcome.CONVERGED, 0), q, 1, 0)
     end = _solve_once(system, q, task)
-    if system.length or end.run.outcome is not Outcome.CONVERGED or _is_met(system, end.q, task):
+    if system.length or end.run.outcome is not Outcome.CONVERGED or is_met(system, end.q, task):
         return end
     # The unit of length was the spread of the start, which is larger than the length used by the verdict.
     again = _solve_once(system, end.q.copy(), task)
@@ -171,15 +176,9 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
     cost_before = _measured(problem, formulations.enter(system, options.formulation, first), run.outcome, 0).cost
     history = _History(system, task, problem.unknowns, cost_before)
     best = run, q
-    near: tuple[Run, FloatArray] | None = None  # the first attempt that ended near the tolerance
     draws: Restarts | None = None
     while True:
         action = history.next_action(run, task.is_late())
-        if near is None and options.tolerance < run.residual <= NEAR:
-            near = run._replace(outcome=Outcome.STALLED), q
-        is_due = near is not None and history.attempts == ENOUGH_NEAR and not history.is_proved
-        if is_due and near is not None and _is_misfit(system, *near, task):
-            return End(*near, history.attempts, iterations, is_proved(system, task))
         if history.is_best:
             best = run, q
         attempts = history.attempts
@@ -230,6 +229,11 @@ def is_proved(system: System, task: Task) -> bool:
     return found
 
 
+def is_in_parts(system: System, task: Task) -> bool:
+    """Whether a part of the system is a conflict by itself, at the time of the task."""
+    return bool(_parts.contradictory_part(system, task.options.tolerance, task.time, task.deadline))
+
+
 def _drawn(draws: Restarts, action: int, attempt: int, first: FloatArray, best: FloatArray) -> FloatArray:
     """The poses where an attempt begins; first: the start, best: the end of the best attempt."""
     if action == _policy.TILT:
@@ -278,6 +282,8 @@ class _History:
         memo.cost_before = cost_before
         memo.may_end_early = task.options.restarts is None
         memo.is_proved = -1.0
+        memo.in_parts = 0.0 if task.is_part else -1.0
+        memo.is_part = task.is_part
         memo.unknowns = unknowns
         self._costs: FloatArray = np.empty(COSTS)
         self.attempts = 0
@@ -301,8 +307,11 @@ class _History:
         memo.is_late = is_late
         restarts = self._task.options.restart_count
         action = int(_policy.next_attempt(restarts, memo.as_floats, self._costs))
-        if action == _policy.PROVE:
-            memo.is_proved = is_proved(self._system, self._task)
+        while action >= _policy.PROVE:
+            if action == _policy.PROVE:
+                memo.is_proved = is_proved(self._system, self._task)
+            else:
+                memo.in_parts = is_in_parts(self._system, self._task)
             action = int(_policy.next_attempt(restarts, memo.as_floats, self._costs))
         return action
 
@@ -373,26 +382,15 @@ def _ends_met(system: System, run: Run, q: FloatArray, task: Task) -> bool:
     """Whether the solver has met its target, or is close to it and the verdict is met."""
     if run.outcome is Outcome.CONVERGED:
         return True
-    return run.residual <= near_residual(task.options.tolerance) and _is_met(system, q, task)
+    return run.residual <= near_residual(task.options.tolerance) and is_met(system, q, task)
 
 
 def near_residual(tolerance: float) -> float:
-    """A residual below may be limited by rounding or by the data only: the verdict is computed."""
+    """A residual below may be limited by rounding only: the verdict is computed."""
     return max(NEAR, tolerance)
 
 
-def _is_misfit(system: System, run: Run, q: FloatArray, task: Task) -> bool:
-    """Whether the constraints disagree in all poses, as rounded data do, so that no restart helps.
-
-    Restarts that were asked for are made anyway.
-    """
-    if task.options.restarts is not None or task.is_late():
-        return False
-    # also if it has reached its iteration limit, sliding along a motion on which the misfit hardly changes
-    return _freedom.misfit(system, q, task.time, run.residual) is not None
-
-
-def _is_met(system: System, q: FloatArray, task: Task) -> bool:
+def is_met(system: System, q: FloatArray, task: Task) -> bool:
     """The verdict on solver coordinates."""
     poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
     return verdict.judge(system, poses, task.options.tolerance, angles=angles, time=task.time).met

@@ -1,4 +1,5 @@
-"""Proofs that no pose satisfies a system, by triangle inequalities and by linear equations of coordinates.
+"""Proofs that no pose satisfies a system: by triangle inequalities, by linear equations of coordinates, and by
+displacements along a common direction (:mod:`cardan.analysis.common_direction`).
 
 Points.  Two points of a body have a fixed distance; joints make points coincide, fix or limit their distance, or keep a
 point on a line or in a plane of another body.  In every pose, the distance of two points is at most the length of each
@@ -26,6 +27,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cardan.analysis.common_direction import displacements_contradict
 from cardan.math import euler
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
@@ -83,6 +85,7 @@ def is_impossible(system: System, tolerance: float, time: float) -> bool:
         _coordinates_contradict(system, records, tolerance)
         or _points_contradict(system, records, tolerance)
         or _directions_contradict(records, tolerance)
+        or _displacements_contradict(system, records, tolerance)
     )
 
 
@@ -171,13 +174,26 @@ def _difference(a: dict[int, Fraction], factor: Fraction, b: dict[int, Fraction]
     return {j: value for j, value in found.items() if value}
 
 
+def _rounding(system: System, records: list[Any]) -> float:
+    """Rounding error [m] of the lengths computed here."""
+    farthest = max([abs(x) for _, nodes, _ in records for _, value in nodes for x in value], default=0.0)
+    drawn = float(np.abs(system.authored[:, :3]).max()) + float(np.abs(system.origin).max())
+    return ROUNDING * (system.judged_length + farthest + drawn)
+
+
+def _displacements_contradict(system: System, records: list[Any], tolerance: float) -> bool:
+    """Whether displacements along a direction that several bodies have in common contradict each other."""
+    locked = [nodes for name, nodes, _ in records if name == "rotation_vector"]
+    slack = SLACK * tolerance * system.judged_length + _rounding(system, records)
+    angle = SLACK * tolerance * (1 + len(locked)) + ROUNDING
+    return displacements_contradict(records, _common_axes(locked)[0], slack, angle)
+
+
 def _points_contradict(system: System, records: list[Any], tolerance: float) -> bool:
     """Whether some points, lines or planes of one body are further apart than a path between them."""
     graph = _Graph()
     size = system.judged_length
-    farthest = max([abs(x) for _, nodes, _ in records for _, value in nodes for x in value], default=0.0)
-    drawn = float(np.abs(system.authored[:, :3]).max()) + float(np.abs(system.origin).max())
-    rounding = ROUNDING * (size + farthest + drawn)
+    rounding = _rounding(system, records)
     slack = SLACK * tolerance * size + rounding
     rods, sets = _read_distances(graph, records, slack)
     slide_sets = _read_planes(graph, sets, slack)

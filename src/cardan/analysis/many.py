@@ -186,6 +186,7 @@ class _Shared(_OneByOne):
             close_reach=CLOSE_REACH * length,
             may_end_early=options.restarts is None,
             is_proved=-1.0,
+            in_parts=-1.0,
             projects=formulations.projects(options.formulation),
             most_staged=whole_turns.MOST_STAGES * whole_turns.STAGE,
             target=attempts.target_residual(self.piece, length, options.tolerance),
@@ -234,8 +235,10 @@ class _Shared(_OneByOne):
             """Run the kernel; returns whether there is more to do."""
             with np.errstate(all="ignore"):  # compiled kernels do not warn either
                 end = k.solve_many(batch.as_ints, self.options.as_floats, memo.as_floats, work, last)
-            if end == k.ASKS:
+            if end == k.ASKS_FOR_PROOF:
                 self.options.is_proved = attempts.is_proved(self.piece, self.task)
+            elif end == k.ASKS_FOR_PARTS:
+                self.options.in_parts = attempts.is_in_parts(self.piece, self.task)
             return bool(end != k.DONE)
 
         def worker(first: int, last: int) -> None:

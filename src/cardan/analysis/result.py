@@ -16,6 +16,8 @@ from cardan.system.system import System
 
 if TYPE_CHECKING:
     from cardan.analysis.limits import ActiveLimit
+    from cardan.analysis.repairs import Repair
+    from cardan.system.drawing import Drawing
 
 
 class Status(StrEnum):
@@ -30,6 +32,7 @@ class Status(StrEnum):
     NO_LEAST = "no least value"  # every constraint is met, but no least value of the cost was found
 
 
+REPAIRS_TOLD = 4  # in a text
 NEARLY_MET = 1e-3  # a smaller residual is compared with the tolerance in the advice
 
 _ADVICE = {
@@ -50,6 +53,7 @@ class AssemblyResult:
     attempts after the first.  ``residuals``: (name, residual, unit) of every constraint in metres and radians, largest
     first; ``worst``: of those that are not met.
     ``active``: limits that are reached.  ``unconnected``: bodies that are not connected to the ground.
+    ``repairs``: changes with which it can be assembled, if it is not: advice only.
     ``notes``: contacts that were drawn on the other side, and free parameters on which no constraint depends.
     """
 
@@ -67,6 +71,9 @@ class AssemblyResult:
     _asked: float  # tolerance
     _drawn: tuple[FloatArray, FloatArray] | None = None  # poses and angles of the start, if there are contacts
     _no_least: str = ""  # why no least value of the cost was found
+    _is_searched: bool = False  # all default restarts were made, or the constraints contradict each other
+    _drawing: Drawing | None = None  # of the mechanism, if it is not assembled
+    _repairs: tuple[Repair, ...] | None = None  # None: not yet searched for
 
     @property
     def ok(self) -> bool:
@@ -98,6 +105,24 @@ class AssemblyResult:
         return active_limits(self._system, self.state)
 
     @property
+    def repairs(self) -> list[Repair]:
+        """Changes that undo a usual mistake, and with which it can be assembled; the smallest first.
+
+        They are searched for where the constraints contradict each other, or all restarts have failed, when they are
+        first asked for: see :mod:`cardan.analysis.repairs`.  The mechanism is not changed.
+        """
+        if self._repairs is None:
+            is_wrong = self.status in (Status.CONFLICT, Status.STALLED, Status.ITERATION_LIMIT) and self._is_searched
+            if not is_wrong or self._drawing is None:
+                return []
+            from cardan.analysis.repairs import find_repairs
+
+            unmet = [violation.name for violation in self.worst]
+            start = self._system.state()
+            self._repairs = tuple(find_repairs(self._drawing, self._system, unmet, self.state, start, self._asked))
+        return list(self._repairs)
+
+    @property
     def unconnected(self) -> tuple[str, ...]:
         """Bodies that no chain of constraints connects to the ground."""
         return self._system.unconnected
@@ -121,11 +146,17 @@ class AssemblyResult:
             lines.append(f"  {self._no_least}")
         elif not self.ok:
             lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
-            found, nearly = self._causes(), self._nearly()
-            if any(cause.startswith("contact ") for cause in found):
-                nearly = ""  # a larger tolerance does not make shapes touch in a point
+            found = self._causes()
+            nearly = "" if found else self._nearly()  # rounded data are no reason where another one is known
+            if not found and self.status is Status.CONFLICT:
+                found = self._contradictory_part()
             lines += [f"  {cause}" for cause in found]
-            if not (found if self.status is Status.CONFLICT else nearly):
+            repairs = self.repairs
+            lines += [f"  it can be assembled with one change: {repair.text}" for repair in repairs[:REPAIRS_TOLD]]
+            if len(repairs) > REPAIRS_TOLD:
+                lines.append(f"  and {len(repairs) - REPAIRS_TOLD} more such changes: see result.repairs")
+            is_told = found or repairs if self.status is Status.CONFLICT else nearly and self._is_searched
+            if not is_told:
                 is_plain = self.status is Status.STALLED and self.method != "auto"
                 lines.append(f"  {_ADVICE[Status.DIVERGED if is_plain else self.status]}")
             if nearly:
@@ -139,18 +170,36 @@ class AssemblyResult:
         return "\n".join(lines)
 
     def _nearly(self) -> str:
-        """Advice if the constraints fit nearly; "" if they do not."""
-        if (
-            not self.worst
-            or not 0.0 < self.residual <= NEARLY_MET
-            or self.status in (Status.TIME_LIMIT, Status.DIVERGED)
-        ):
+        """Advice if the constraints fit nearly; "" if they do not.
+
+        That data are rounded is said only if all restarts have found no better pose, or if there is none.
+        """
+        if not self._is_nearly_met:
             return ""
         worst = self.worst[0]
-        return (
-            f"the constraints nearly fit, as rounded data do: {worst.name!r} misses by {worst.text()}; "
-            f"tolerance={accepting_tolerance(self.residual):.0e} accepts this pose"
-        )
+        misses = f"{worst.name!r} misses by {worst.text()}"
+        accepts = f"tolerance={accepting_tolerance(self.residual):.0e} accepts this pose"
+        if self._is_searched:
+            return f"the constraints nearly fit, as rounded data do: {misses}; {accepts}"
+        return f"{misses}; {accepts}, but there may be a better one: fewer restarts were made than by default"
+
+    @property
+    def _is_nearly_met(self) -> bool:
+        is_final = self.status not in (Status.TIME_LIMIT, Status.DIVERGED)
+        return bool(self.worst) and 0.0 < self.residual <= NEARLY_MET and is_final
+
+    def _contradictory_part(self) -> list[str]:
+        """The smallest part found that cannot be assembled by itself, in words."""
+        from cardan.analysis.parts import contradictory_part
+        from cardan.analysis.reasons import listed
+
+        unmet = {violation.name for violation in self.worst}
+        for piece in self._system.pieces:
+            if any(row.constraint in unmet for row in piece.system.rows):
+                names = contradictory_part(piece.system, self._asked, self.state.time)
+                if names:
+                    return [f"these constraints contradict each other, whatever the others are: {listed(names)}"]
+        return []
 
     def _headline(self) -> str:
         return (
@@ -176,11 +225,11 @@ class AssemblyResult:
                 self._system.check_values(self.state.variables)
             except ModelError as error:
                 found.append(f"the values that were found are not valid: {error}; give bounds to the parameters")
-        if not found and self.status is Status.CONFLICT and (self._system.signals or self._system.variables.free):
-            from cardan.analysis.without_drivers import contradictory_drivers, narrow_bounds
+        if not found and (self.status is Status.CONFLICT or (self._is_nearly_met and self._is_searched)):
+            from cardan.analysis.without_drivers import contradictory_drivers, narrow_bounds, narrow_limits
 
             asked = self._system, self.state, self._asked
-            found = narrow_bounds(*asked) + contradictory_drivers(*asked)
+            found = narrow_bounds(*asked) + contradictory_drivers(*asked) + narrow_limits(*asked)
         return found
 
     def as_dict(self) -> dict[str, Any]:
@@ -199,6 +248,7 @@ class AssemblyResult:
             "notes": list(self.notes),
             "active": [limit._asdict() for limit in self.active],
             "worst": _plain(self.worst),
+            "repairs": [repair.to_dict() for repair in self.repairs],
             "residuals": _plain(self.residuals),
             "bodies": {
                 name: {

@@ -29,6 +29,8 @@ class Memo(Table):
     is_late: Float  # whether the deadline has passed
     has_angles: Float  # whether whole turns are counted
     is_proved: Float  # whether it is proved that no pose satisfies the constraints; negative if that is not known
+    in_parts: Float  # whether a part of the system is a conflict by itself; negative if that is not known
+    is_part: Float  # whether the system is such a part
     may_end_early: Float  # whether agreement ends the attempts before their greatest number is reached
     action: Float  # that led to the last attempt; END for the first
     base: Float  # the same, of the attempt that the last one has continued
@@ -135,6 +137,7 @@ class Options(Table):
     close_reach: Float  # [m] the same as most_reach, for close draws
     may_end_early: Float
     is_proved: Float  # whether it is proved that no pose satisfies the constraints; negative if not known yet
+    in_parts: Float  # whether a part of the system is a conflict by itself; negative if not known yet
 
 
 class BatchMemo(Memo):
@@ -149,7 +152,7 @@ class BatchMemo(Memo):
     best_residual: Float
     is_other: Float  # lengths are measured in the other unit
     moved: Float  # whether the start was moved
-    is_waiting: Float  # 1 if the attempt has ended, and the kernel has returned to know is_proved; else 0
+    is_waiting: Float  # 1 if the attempt has ended, and the kernel has returned to ask; else 0
 
 
 class Result(Table):

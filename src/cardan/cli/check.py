@@ -15,7 +15,9 @@ EXAMPLES = """  cardan check robot.cardan.toml             exit status 0 if it c
   cardan check robot.urdf --json"""
 
 # What --json prints of a diagnosis.
-MOBILITY = ("dof", "undriven", "gruebler", "rank", "redundant", "free_motions", "unconnected", "notes")
+MOBILITY = (
+    *("dof", "infinitesimal", "undriven", "gruebler", "rank", "redundant", "free_motions", "unconnected", "notes"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,12 +38,14 @@ def run(args: argparse.Namespace) -> int:
     problems = [] if result.ok else [f"it is not assembled: {result.status}"]
     if found is not None and result.ok:
         if args.dof is not None and found.dof != args.dof:
-            problems.append(f"it has {found.dof} degrees of freedom, not {args.dof}")
+            counted = f"{found.dof} {'degree' if found.dof == 1 else 'degrees'} of freedom"
+            shaky = f" ({found.infinitesimal} more only to first order)" if found.infinitesimal else ""
+            problems.append(f"it has {counted}{shaky}, not {args.dof}")
         if args.no_redundant and found.redundant:
             problems.append(f"it has {len(found.redundant)} redundant equations")
     if args.json:
         assembly = result.as_dict()
-        judged = {key: assembly[key] for key in ("status", "residual", "tolerance", "worst")}
+        judged = {key: assembly[key] for key in ("status", "residual", "tolerance", "worst", "repairs")}
         diagnosed = found.to_dict() if found else {}
         mobility = {key: diagnosed.get(key) for key in MOBILITY}
         print_json({"name": target.name, "ok": not problems, "problems": problems, **judged, **mobility})

@@ -86,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         counts = {
             "dof": found.dof if found else None,
+            "infinitesimal": found.infinitesimal if found else None,
             "gruebler": mechanism.system.gruebler,
             "redundant": len(found.redundant) if found else None,
         }

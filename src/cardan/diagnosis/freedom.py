@@ -2,9 +2,10 @@
 
 The Jacobian of each connected piece is that on the manifold, without guard rows.  Lengths are in units of the piece's
 own L, so that lengths and angles are comparable.  Long rows (of gears with large ratios) are shortened, so that other
-rows do not look small beside them.  rank J = number of singular values above RANK_RTOL·σ_max; dof = 6·bodies − rank;
-redundant equations = equations − rank.  The gap between the last counted and the first dropped singular value shows how
-reliable the answer is.
+rows do not look small beside them.  rank J = number of singular values above RANK_RTOL·σ_max; redundant equations =
+equations − rank; freedoms of first order = 6·bodies − rank.  Those that second order excludes are no motions: dof =
+freedoms of first order − infinitesimal.  The gap between the last counted and the first dropped singular value shows
+how reliable the answer is.
 
 The rank follows the tolerance τ.  A motion of size h along a singular vector n changes the residuals by h σ and ½ h² κ,
 where κ is the part of H(n, n) that no other motion corrects (:mod:`cardan.diagnosis.second_order`).  If both are within
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cardan.coordinates import formulations, verdict
+from cardan.coordinates.rate_rows import RateRows
 from cardan.diagnosis import elimination, second_order
 from cardan.diagnosis.causes import rings
 from cardan.diagnosis.motions import FreeMotion, describe, describe_free
@@ -45,7 +47,6 @@ NEARLY_SINGULAR = 1e-5
 REACH = 0.2  # [rad] and in L: a motion that changes the residuals by less than the tolerance over this size is free
 TOLERANCE_GAP = 10.0  # the same as UNSURE_GAP if a value counts as zero because of the tolerance
 CLOSED = 0.5  # share of the residual that no small motion reduces, if the constraints do not fit exactly
-IRREDUCIBLE = 0.1  # the same at the end of a solver whose steps are not those of least squares on the manifold
 NEARLY_CLOSED = 1e-2  # largest residual of a pose of which the report says that it nearly closes
 DENSE_UNKNOWNS = 600  # up to this the dense matrix is decomposed; above, body by body
 ROUNDED = 1e-11  # of the largest: a zero value at a pose met to 1e-12 is below; a larger dropped value is uncertain
@@ -64,7 +65,8 @@ class Equation(NamedTuple):
 class Diagnosis:
     """The mobility of a mechanism in one pose.
 
-    ``dof``: independent motions there, without drivers and limits; ``undriven``: those left with the drivers.
+    ``dof``: independent motions there, without drivers and limits; ``undriven``: those left with the drivers.  Both are
+    the freedoms of first order, unknowns − rank, without those that second order excludes.
     ``gruebler``: 6·bodies − equations.  ``rank``: of the Jacobian.  ``singular_values``: scaled, largest first; for
     large mechanisms those of the elimination, body by body.  ``gap``: ratio of the last counted value to the first
     dropped one, the smallest of all pieces (inf if nothing was dropped).  ``certain``: the rank is clear from the
@@ -73,8 +75,9 @@ class Diagnosis:
     as in an assembly; ``assembled``: it is met, so that the rank is that of a real pose.  ``unconnected``: bodies that
     are not connected to the ground.  ``free``: bodies that can move.
     ``tolerance``: that was asked for; ``by_tolerance``: how many degrees of freedom exist only within it.
-    ``infinitesimal``: those that second order excludes, so that they are no motions (a shaky structure); None if this
-    is not decided.  ``branches``: several motions begin in this pose.
+    ``infinitesimal``: freedoms of first order that second order excludes, so that they are no motions (a shaky
+    structure) and do not count in ``dof``; None if this is not decided.  ``branches``: several motions begin in this
+    pose.
     ``nearly``: if the pose is not assembled only because the constraints do not fit exactly, the tolerance that accepts
     it and the degrees of freedom at this tolerance; otherwise None.
     ``parameters``: those that were free: they are unknowns too, and ``free_motions`` says which are not determined.
@@ -170,8 +173,10 @@ class Diagnosis:
         else:
             gap = "the other singular values are zero" if math.isinf(self.gap) else f"gap {self.gap:.1e}"
         unknowns = 6 * len(self.names) + len(self.parameters)
+        excluded = unknowns - self.rank - self.dof
+        less = f" − {excluded} infinitesimal" if excluded else ""
         lines = [
-            f"degrees of freedom: {self.dof} ({unknowns} unknowns − rank {self.rank}; {gap})",
+            f"degrees of freedom: {self.dof} ({unknowns} unknowns − rank {self.rank}{less}; {gap})",
             f"Grübler count:      {self.gruebler}",
             f"redundant:          {len(self.redundant)} ({self.equations} equations − rank {self.rank})"
             + "".join(f"\n  {e.constraint}: {e.primitive}, row {e.row}" for e in self.redundant),
@@ -222,11 +227,11 @@ class Diagnosis:
             return ["not examined whether all of these are motions: too many bodies"] if self.redundant else []
         if self.infinitesimal is None:
             return ["unknown whether all of these are motions: second order does not decide"] if self.assembled else []
-        if self.infinitesimal == self.dof > 0:
-            return [f"shaky: {_freedoms(self.dof)} to first order, but second order excludes every motion"]
         lines = []
         if self.infinitesimal:
-            lines.append(f"shaky: second order excludes {self.infinitesimal} of the {_freedoms(self.dof)}")
+            of_first = _freedoms(self.dof + self.infinitesimal)
+            told = f"{self.infinitesimal} of them" if self.dof else "every motion"
+            lines.append(f"shaky: {of_first} to first order, but second order excludes {told}")
         if self.branches:
             lines.append("singular pose: several motions begin here")
         return lines
@@ -264,21 +269,25 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     _check_finite(system, state, residuals)
     bounds = None if judged.met else verdict.row_bounds(system, coordinates, near, tolerance)
 
-    def find(tolerance: float) -> list[_Freedom]:
+    def find(tolerance: float, is_met: bool) -> list[_Freedom]:
         return [
-            _freedom(piece.system, piece.take(coordinates), piece.take_angles(near), state.time, tolerance)
+            _freedom(piece.system, piece.take(coordinates), piece.take_angles(near), state.time, tolerance, is_met)
             for piece in system.pieces
         ]
 
     unknowns = 6 * len(system.names) + len(system.variables.free)
-    found = find(tolerance)
+    found = find(tolerance, judged.met)
+    dof = _dof(unknowns, found)
     rank = sum(f.rank for f in found)
     motions, free_motions = _motions(system, coordinates, near, found) or (None, None)
     rates = _rates(system.rated, coordinates, near, state.time, tolerance) if system.rated is not system else None
-    undecided = not judged.met or any(f.curvature.infinitesimal is None for f in found)
+    undecided = any(f.curvature.infinitesimal is None for f in found)
     nearly = None if judged.met else _nearly_closed(judged.residual, unknowns, find)
+    velocity_dof = dof if rates is None else unknowns - rates[0]
+    if rates is not None and motions is not None and dof < unknowns - rank:
+        velocity_dof = _velocity_dof(system, coordinates, near, motions)
     return Diagnosis(
-        dof=unknowns - rank,
+        dof=dof,
         undriven=unknowns - sum(f.driven_rank for f in found),
         gruebler=system.gruebler,
         rank=rank,
@@ -286,7 +295,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         redundant=[equation for f in found for equation in f.redundant],
         singular_values=np.sort(np.concatenate([f.values for f in found] or [np.zeros(0)]))[::-1],
         gap=min((f.gap for f in found), default=math.inf),
-        certain=all(f.certain for f in found) and (nearly is None or nearly[1] == unknowns - rank),
+        certain=all(f.certain for f in found) and (nearly is None or nearly[1] == dof),
         residuals=violations(system, residuals),
         residual=judged.residual,
         assembled=judged.met,
@@ -301,7 +310,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         nearly=nearly,
         notes=tuple(rings(system)),
         worst=[] if judged.met else violations(system, residuals, bounds),
-        velocity_dof=unknowns - (rank if rates is None else rates[0]),
+        velocity_dof=velocity_dof,
         rate_rows=tuple(dict.fromkeys(system.rate_constraints)),
         redundant_rates=[] if rates is None else rates[1],
         parameters=system.variables.free,
@@ -309,14 +318,30 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
 
 
 def _nearly_closed(
-    residual: float, unknowns: int, find: Callable[[float], list[_Freedom]]
+    residual: float, unknowns: int, find: Callable[[float, bool], list[_Freedom]]
 ) -> tuple[float, int] | None:
     """The tolerance that accepts a pose that is nearly closed, and the degrees of freedom by it."""
     if residual > NEARLY_CLOSED:
         return None
     accepting = accepting_tolerance(residual)
-    wider = find(accepting)
-    return (accepting, unknowns - sum(f.rank for f in wider)) if all(f.is_closed for f in wider) else None
+    wider = find(accepting, True)
+    return (accepting, _dof(unknowns, wider)) if all(f.is_closed for f in wider) else None
+
+
+def _dof(unknowns: int, found: list[_Freedom]) -> int:
+    """Freedoms of first order, without those that second order excludes."""
+    return unknowns - sum(f.rank + (f.curvature.infinitesimal or 0) for f in found)
+
+
+def _velocity_dof(system: System, coordinates: FloatArray, near: FloatArray, motions: FloatArray) -> int:
+    """How many of the motions, shape (dof, bodies, 6), combine to velocities that the rate rows allow."""
+    rows = RateRows(system)
+    own = motions.copy()  # of the reference points
+    own[..., :3] += euler.rotate(coordinates[:, 3:], np.cross(motions[..., 3:], rows.system.reference_points))
+    q = formulations.to_reference(rows.system, coordinates, near)
+    at_rows = rows.scales[:, None] * (rows.matrix(q)[:, : 6 * len(system.names)] @ own.reshape(len(own), -1).T)
+    values = np.linalg.svd(at_rows, compute_uv=False)
+    return len(motions) - int((values > RANK_RTOL * values.max(initial=0.0)).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,10 +350,10 @@ class _Freedom:
 
     rank: int
     exact_rank: int  # if no value counts as zero because of the tolerance
-    driven_rank: int  # with the drivers
+    driven_rank: int  # with the drivers, and with what second order excludes then
     values: FloatArray
     redundant: list[Equation]
-    motions: FloatArray | None
+    motions: FloatArray | None  # those that second order does not exclude
     curvature: Curvature
     is_closed: bool  # no small motion reduces the residual much
     cut: float  # values below are within the tolerance
@@ -363,7 +388,10 @@ def _check_finite(system: System, state: State, residuals: FloatArray) -> None:
             raise ModelError(f"the equations of {name!r} are not numbers in this state, so it has no freedoms{why}")
 
 
-def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: float, tolerance: float) -> _Freedom:
+def _freedom(
+    piece: System, coordinates: FloatArray, near: FloatArray, time: float, tolerance: float, is_met: bool
+) -> _Freedom:
+    """is_met: second order decides only in a pose that meets the tolerance."""
     q = formulations.to_reference(piece, coordinates, near)
     length = piece.extent_at(q)
     problem = formulations.problem(piece, "manifold", length, time)
@@ -376,15 +404,15 @@ def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: flo
     }
     rows = [row for row, equation in equations.items() if equation.constraint not in drivers]
     find = _dense if problem.unknowns <= DENSE_UNKNOWNS else _sparse
-    found = find(problem, q, rows, tolerance)
-    driven_rank = find(problem, q, list(equations), tolerance).rank if drivers else found.rank
+    found = find(problem, q, rows, tolerance, is_met)
+    driven = find(problem, q, list(equations), tolerance, is_met) if drivers else found
     return _Freedom(
         rank=found.rank,
         exact_rank=found.exact_rank,
-        driven_rank=driven_rank,
+        driven_rank=driven.rank + (driven.curvature.infinitesimal or 0),
         values=found.values,
         redundant=[equations[row] for row in found.redundant],
-        motions=found.motions,
+        motions=None if found.motions is None else found.curvature.motions(found.motions),
         curvature=found.curvature,
         is_closed=found.is_closed,
         cut=tolerance / REACH,
@@ -433,7 +461,7 @@ def _rates(
         }
         rows = list(equations)
         if problem.unknowns > DENSE_UNKNOWNS:
-            found = _sparse(problem, q, rows, tolerance)
+            found = _sparse(problem, q, rows, tolerance, is_met=False)
             own, dependent = found.rank, found.redundant
         elif rows:
             at = Linearised(problem, q, rows)
@@ -448,30 +476,6 @@ def _rates(
 
 def _rate_names(system: System) -> list[str]:
     return [name for name, primitive, _ in system.rows if primitive.of_rates]
-
-
-def misfit(piece: System, q: FloatArray, time: float, residual: float) -> float | None:
-    """Whether dependent equations disagree by the residual, as rounded data do, at the end q of a solver.
-
-    Then it is about as large in all poses around q, and restarts do not help.  If only J is singular in q, they may:
-    None.  Otherwise the share of the residual, up to 1, that no motion reduces, however slowly: that of equations which
-    depend on others exactly.  q: solver coordinates on the manifold.  residual: the largest, scaled.  None for large
-    pieces.
-    """
-    problem = formulations.problem(piece, "manifold", piece.extent_at(q), time)
-    rows = [start + i for _, p, start in piece.rows for i in range(p.rows) if i not in p.guards]
-    if problem.unknowns > DENSE_UNKNOWNS or not rows or not residual > 0.0:
-        return None
-    tolerance = 2.0 * residual
-    at = Linearised(problem, q, rows)
-    if not np.abs(at.residual).max() >= CLOSED * residual:
-        return None
-    rank = at.rank(tolerance / REACH)
-    if at.irreducible(rank, 0.0) < IRREDUCIBLE:
-        return None
-    if rank < len(at.v) and _flat(at, rank, tolerance, least=0).shape[1] < len(at.v) - rank:
-        return None
-    return at.irreducible(at.rank(0.0), 0.0)
 
 
 def _motions(
@@ -517,14 +521,16 @@ class _Finding(NamedTuple):
     is_closed: bool = True
 
 
-def _dense(problem: Problem, q: FloatArray, rows: list[int], tolerance: float) -> _Finding:
+def _dense(problem: Problem, q: FloatArray, rows: list[int], tolerance: float, is_met: bool) -> _Finding:
     """By the singular values of the whole Jacobian."""
     if not rows:
         return _Finding(0, 0, np.zeros(0), [], np.eye(problem.unknowns))
     at = Linearised(problem, q, rows)
     exact_rank = at.rank(0.0)
     rank, motions = _rank(at, tolerance)
-    curved = _curvature(at, rank, motions) if rank == exact_rank else Curvature(0)
+    curved = Curvature(0) if is_met else Curvature(None)
+    if is_met and rank == exact_rank:
+        curved = _curvature(at, rank, motions)
     redundant = dependent_rows(at.matrix, rank, tolerance / REACH)
     is_closed = at.irreducible(rank, 0.1 * tolerance) >= CLOSED
     return _Finding(rank, exact_rank, at.values, [rows[i] for i in redundant], motions, curved, is_closed)
@@ -556,7 +562,7 @@ def _curvature(at: Linearised, rank: int, motions: FloatArray) -> Curvature:
     return Curvature(0) if continues else second_order.curvature(at.forms(rank), is_obstructed=continues is False)
 
 
-def _sparse(problem: Problem, q: FloatArray, rows: list[int], tolerance: float) -> _Finding:
+def _sparse(problem: Problem, q: FloatArray, rows: list[int], tolerance: float, is_met: bool) -> _Finding:
     """Body by body; see :mod:`cardan.diagnosis.elimination`."""
     parts = elimination.fronts(problem, q, set(rows))
     exact_cut = RANK_RTOL * elimination.largest_block(parts)
@@ -566,7 +572,8 @@ def _sparse(problem: Problem, q: FloatArray, rows: list[int], tolerance: float) 
     redundant = elimination.redundant_rows(parts, cut) if rank < len(rows) else []
     if len(redundant) != len(rows) - rank:
         log.warning("the rank implies %d redundant equations, but %d were found", len(rows) - rank, len(redundant))
-    return _Finding(rank, exact_rank, values, redundant, None, Curvature(None if redundant else 0), is_closed=False)
+    curved = Curvature(None if redundant or not is_met else 0)
+    return _Finding(rank, exact_rank, values, redundant, None, curved, is_closed=False)
 
 
 def dependent_rows(matrix: FloatArray, rank: int, cut: float) -> list[int]:

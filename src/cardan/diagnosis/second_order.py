@@ -137,10 +137,19 @@ def _largest_motion(motions: FloatArray, blocks: IntArray) -> float:
 
 
 class Curvature(NamedTuple):
-    """What second order says: freedoms that it excludes (None: it does not decide), and whether motions branch."""
+    """What second order says: freedoms that it excludes (None: it does not decide), and whether motions branch.
+
+    ``kept``: combinations of the freedoms that it does not exclude, orthonormal columns; None: all.
+    """
 
     infinitesimal: int | None
     branches: bool = False
+    kept: FloatArray | None = None
+
+    def motions(self, freedoms: FloatArray) -> FloatArray:
+        """Of a basis of all freedoms, rows, the part that second order does not exclude."""
+        found: FloatArray = freedoms if self.kept is None else self.kept.T @ freedoms
+        return found
 
 
 def flat(forms: FloatArray, most: float, least: int) -> FloatArray:
@@ -159,13 +168,17 @@ def curvature(forms: Forms, is_obstructed: bool) -> Curvature:
     if not sizes[0] > FLAT * scale:
         return Curvature(None if is_obstructed else 0)
     left = (sizes[:, None] * axes)[sizes > FLAT * sizes[0]].reshape(-1, freedoms, freedoms) / sizes[0]
+    kept = np.eye(freedoms)
+    branches = False
     while left.shape[-1] and np.abs(left).max() > FLAT:
         kernel = _kernel(left)
         if kernel is None:
-            zero = _has_zero(left)
-            return Curvature(freedoms - left.shape[-1] if zero else None, zero)
-        left = kernel.T @ left @ kernel
-    return Curvature(freedoms - left.shape[-1])
+            branches = _has_zero(left)
+            if not branches:
+                return Curvature(None)
+            break
+        left, kept = kernel.T @ left @ kernel, kept @ kernel
+    return Curvature(freedoms - left.shape[-1], branches, kept)
 
 
 def _kernel(forms: FloatArray) -> FloatArray | None:

@@ -248,7 +248,10 @@ class Mechanism(Building):
         system = drawing.with_free(free) if free else drawing.system
         if least is not None:
             return _assemble.assemble_least(system, start, time, own, workers, least)  # type: ignore[no-any-return]
-        return _assemble.assemble(system, start, time, own, workers)  # type: ignore[no-any-return]
+        result: AssemblyResult = _assemble.assemble(system, start, time, own, workers)
+        if not result.ok:
+            result._drawing = drawing
+        return result
 
     def assemble_many(
         self,
