@@ -287,8 +287,10 @@ class _PlyBytes:
     def lists(self, element: _Element, wanted: int) -> list[Any]:
         """The lists of one property, by their lengths."""
         where: dict[int, list[int]] = {}
-        steps = [(np.dtype(one.type).itemsize, np.dtype(one.length).itemsize if one.length else 0, one.length[:1] == "i")
-                 for one in element.properties]  # fmt: skip
+        steps = [
+            (np.dtype(one.type).itemsize, np.dtype(one.length).itemsize if one.length else 0, one.length[:1] == "i")
+            for one in element.properties
+        ]
         order: Any = "little" if self._order == "<" else "big"
         content, at, end = self._content, self._at, len(self._content)
         if element.total > end - at:
