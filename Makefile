@@ -189,6 +189,8 @@ endif
 fuzz: $(STAMP)
 	@$(BIN)/python fuzz/run.py --cases 20000 --jobs 2
 	@$(BIN)/python fuzz/files.py --cases 5000 --jobs 2
+	@$(BIN)/python fuzz/formats.py --cases 20000 --jobs 2
+	@$(BIN)/python fuzz/formats.py --bombs
 
 generated: $(STAMP)
 	@$(BIN)/python docs/generate.py

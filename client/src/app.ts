@@ -52,6 +52,7 @@ export class App {
   framesApplied = 0;
   private readonly isRecorded: boolean;
   private isAddressed = false;
+  private keep: ((token: string) => void) | undefined;
   private clipNumber = 0;
   private live = false;
   private keepsCamera = false; // the next scene is another version of this one
@@ -164,7 +165,7 @@ export class App {
     if (source.recording) void this.replay(source.recording);
     else if (source.connection) this.connect(source.connection);
     else {
-      const way = 'Open the address that “cardan view” prints; it ends in a token.';
+      const way = 'Open the address that “cardan view” prints; each works once.';
       this.messages.show('The address is not complete', way, 'error');
     }
   }
@@ -225,8 +226,9 @@ export class App {
 
   // -- connection ----------------------------------------------------------------------------------------------------
 
-  private connect({ open, patience, isAddressed }: Connection): void {
+  private connect({ open, patience, isAddressed, keep }: Connection): void {
     this.isAddressed = isAddressed;
+    this.keep = keep;
     this.link = new Link(open, {
       open: () => {
         this.status.connected(true);
@@ -249,6 +251,7 @@ export class App {
   }
 
   private readonly receivers: Record<string, (message: Record<string, unknown>) => void> = {
+    token: (message) => this.keep?.(message.token as string),
     reloading: () => {
       this.keepsCamera = true;
     },

@@ -6,6 +6,7 @@ import './style/overlay.css';
 import './style/narrow.css';
 import { App } from './app';
 import { hosted } from './host';
+import { Pass } from './pass';
 import type { Recording, Source } from './source';
 
 /** A motion in the page, the notebook around it, or the server of its address. */
@@ -15,15 +16,15 @@ function source(): Source {
   if (document.querySelector('#hosted')) {
     return { connection: { open: hosted, patience: 'Run the cell of the notebook again.', isAddressed: false } };
   }
-  const token = new URLSearchParams(location.search).get('token');
-  if (!token) return {};
+  const pass = new Pass();
+  if (!pass.isThere) return {};
   const open = () => {
     const item = new URLSearchParams(location.search).get('item') ?? '';
-    const query = `token=${encodeURIComponent(token)}&item=${encodeURIComponent(item)}`;
-    return new WebSocket(`ws://${location.host}/ws?${query}`);
+    return new WebSocket(`ws://${location.host}/ws?${pass.query}&item=${encodeURIComponent(item)}`);
   };
-  const patience = 'The page connects again by itself when “cardan view” runs.';
-  return { connection: { open, patience, isAddressed: true } };
+  const patience =
+    'The page connects again by itself when “cardan view” runs. An address works once: if this one was used before, open the last one that “cardan view” printed.';
+  return { connection: { open, patience, isAddressed: true, keep: (token) => pass.keep(token) } };
 }
 
 const root = document.querySelector<HTMLElement>('#app')!;

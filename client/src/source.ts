@@ -14,6 +14,7 @@ export interface Connection {
   open: () => Socket;
   patience: string;
   isAddressed: boolean;
+  keep?: (token: string) => void; // of the server, for the next connection
 }
 
 /** A motion in the page itself, or a connection to a server. */

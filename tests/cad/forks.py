@@ -61,7 +61,7 @@ def serve() -> None:
             os.dup2(os.open(os.devnull, os.O_RDWR), 0)
             os.dup2(target, 1)
             os.dup2(target, 2)
-            sys.argv = arguments
+            sys.argv = [*arguments[:2], str(os.getppid()), *arguments[3:]]  # the parent is this server
             sys.path.insert(0, os.path.dirname(arguments[0]))  # as Python does for a script
             runpy.run_path(arguments[0], run_name="__main__")
             sys.exit(0)

@@ -170,7 +170,7 @@ def test_a_path_of_a_shape_that_cannot_be_encoded_is_not_a_file(tmp_path: Path) 
     file = tmp_path / "m.json"
     shape = '{"geometry": "file", "path": "\\ud800.json"}'
     file.write_text(f'{{"cardan": 1, "bodies": {{"ground": {{"shapes": [{shape}]}}}}}}')
-    with pytest.raises(cd.FileError, match="is not a file; it must be that of a JSON file"):
+    with pytest.raises(cd.FileError, match="is not a file; it must be that of a regular file"):
         cd.load(file)
 
 

@@ -19,7 +19,8 @@ GROUPS = [
     [item.strip().removeprefix("cardan.") for item in line.split(":")]
     for line in next(one for one in CONTRACTS if one["name"].startswith("Five groups"))["layers"]
 ]
-FREE = {"__init__", "__main__", "checkout", "errors", "lazy", "quantities"}  # they may be imported by all layers
+# they may be imported by all layers
+FREE = {"__init__", "__main__", "checkout", "contents", "errors", "lazy", "quantities"}
 
 # Imports of a layer above, which happen only when a user calls this method.
 UPWARDS = {

@@ -169,7 +169,7 @@ def test_no_browser_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     made = cd.view(REGISTRY["planar_4r"].build(), port=0, wait=False)
     said = capsys.readouterr().out
     made.close()
-    assert made.address in said
+    assert f"workbench: http://127.0.0.1:{made.port}/?code={made._printed}&item=own\n" in said
     assert "no browser" in said
 
 
@@ -433,7 +433,7 @@ def test_a_changed_file_is_loaded_again_and_a_broken_one_is_told(tmp_path: Any) 
             at = urlsplit(said)
             given = parse_qs(at.query)
             assert given["item"] == ["own"]
-            address = f"ws://{at.netloc}/ws?token={given['token'][0]}&item=own"
+            address = f"ws://{at.netloc}/ws?code={given['code'][0]}&item=own"
             with connect(address, origin=f"http://{at.netloc}", max_size=None, open_timeout=SLOW) as one:
                 first = poses(until(one, is_frame))
                 assert np.linalg.norm(first[0, :3]) == pytest.approx(0.2)

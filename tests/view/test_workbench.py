@@ -540,9 +540,11 @@ def test_the_page_reconnects_after_a_restart_and_keeps_the_pose(browser: Browser
         process.wait()
         tab.until("document.querySelector('.message.lost') ? 1 : 0")
         process, again = start(int(address.split(":")[2].split("/")[0]))
-        assert again == address
+        assert again != address  # the page has the token of the server before, and gets the new one
         tab.until("document.querySelector('#lamp.on') && cardan.frame && cardan.freedoms ? 1 : 0")
         wait_until(lambda: np.abs(drawn(tab) - before).max() < 1e-5, what="the pose before the restart")
+        tab.js("location.reload()")
+        tab.until("document.querySelector('#lamp.on') && window.cardan && cardan.frame && cardan.freedoms ? 1 : 0")
         tab.close()
     finally:
         process.kill()

@@ -1,23 +1,30 @@
-"""The CAD kernel in a process of its own: ``child.py read FILE.step OUT.npz CHORD`` describes a file, ``child.py write
-FILE.step POSES.json OUT.step`` writes it again with other placements.
+"""The CAD kernel in a process of its own: ``child.py SECONDS PARENT read FILE.step OUT.npz CHORD`` describes a file,
+``child.py SECONDS PARENT write FILE.step POSES.json OUT.step`` writes it again with other placements.
 
-OCP may crash or never end on a broken file; then only this process is lost.  Lengths are in metres.  An error is one
-line on stderr, with exit status 2; with 3 OCP is missing.
+OCP may crash or never end on a broken file; then only this process is lost.  It ends with the process PARENT, and after
+SECONDS of processor time.  Lengths are in metres.  An error is one line on stderr, with exit status 2; with 3 OCP is
+missing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
+import os
+import signal
 import sys
 import types
 from pathlib import Path
 
-MEMORY = 8 << 30  # bytes that the process may use, where the system can limit it
+MEMORY = 4 << 30  # bytes of address space that the process may use, where the system can limit it
+END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 def main(arguments: list[str]) -> None:
-    _limit_memory()
+    seconds, parent, *arguments = arguments
+    _limit(math.ceil(float(seconds)))
+    _end_with(int(parent))
     here = Path(__file__).resolve().parent
     # Packages without their __init__.py: the library is not loaded, and the process starts at once.
     for name, folder in (("cardan", here.parent), ("cardan.cad", here)):
@@ -49,16 +56,27 @@ def _printed(reason: str, status: int) -> int:
     return status
 
 
-def _limit_memory() -> None:
-    """Limit the address space of this process to MEMORY."""
+def _limit(seconds: int) -> None:
+    """Limit the address space of this process to MEMORY, and its processor time to that of two cores."""
     try:
         import resource
     except ImportError:  # not on Windows
         return
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    limit = MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most)
-    with contextlib.suppress(OSError, ValueError):  # macOS refuses such a limit
-        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
+    for what, limit in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, 2 * seconds), (resource.RLIMIT_CORE, 0)):
+        _, most = resource.getrlimit(what)
+        least = limit if most == resource.RLIM_INFINITY else min(limit, most)
+        with contextlib.suppress(OSError, ValueError, OverflowError):  # macOS refuses a limit of memory
+            resource.setrlimit(what, (least, least))
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent ends, whatever OCP does then."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None, use_errno=True).prctl(END_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it ended before
+            os._exit(2)
 
 
 if __name__ == "__main__":

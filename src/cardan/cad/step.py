@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -62,7 +63,7 @@ def load_step(path: str | Path, *, chord: float = CHORD, seconds: float = SECOND
 
 def _run(arguments: list[str], file: Path, seconds: float, what: str) -> None:
     """Run the child process; ModelError with its reason where it fails.  what: "read" or "written"."""
-    command = [sys.executable, str(Path(child.__file__)), *arguments]
+    command = [sys.executable, str(Path(child.__file__)), repr(seconds), str(os.getpid()), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from cardan import geometry
+from cardan import contents, geometry
 from cardan.constraints.expression import TracingError
 from cardan.errors import ModelError
 from cardan.files import printing
@@ -292,24 +292,9 @@ def _read_file(path: Any, folder: FilePath | None) -> Curve | Surface:
         raise ModelError(f"the path of a shape is {short(path)}; it must be that of a JSON file")
     if folder is None:
         raise ModelError(f"the shape is in the file {path!r}, and a text has no folder: use cd.load(path)")
-    target = folder / path
+    content = contents.read_below(folder, path, MOST_BYTES, "the path of a shape is")
     try:
-        is_below, is_file = target.resolve().is_relative_to(folder.resolve()), target.is_file()
-    except (OSError, ValueError):  # too long, or not encodable: no file has such a name
-        is_below, is_file = True, False
-    if FilePath(path).is_absolute() or not is_below:
-        raise ModelError(f"the shape is in the file {path!r}; it must be in the folder of the model or below it")
-    if not is_file:
-        raise ModelError(f"the path of a shape is {path!r}, which is not a file; it must be that of a JSON file")
-    try:
-        with target.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ModelError(f"the file {path!r} of a shape cannot be read: {error.strerror or error}") from None
-    if len(content) > MOST_BYTES:
-        raise ModelError(f"the file {path!r} of a shape is larger than {MOST_BYTES:,} bytes")
-    try:
-        values = json.loads(content)
+        values = json.loads(content.decode())  # bytes could be UTF-16 or UTF-32
     except (ValueError, RecursionError):
         raise ModelError(f"the file {path!r} of a shape is not JSON; cd.geometry.to_json writes it") from None
     if not isinstance(values, dict) or values.get("kind") not in ("curve", "surface"):

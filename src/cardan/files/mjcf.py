@@ -146,7 +146,8 @@ class _Model:
         self, element: ET.Element, parent: Body, at: Transform, inner: Transform, childclass: str, depth: int
     ) -> None:
         childclass = element.get("childclass") or childclass
-        name = robots.free_name(self.m, element.get("name") or f"body_{len(self.m.bodies) + 1}", "body", self.report)
+        wanted = element.get("name") or f"body_{len(self.m._model.bodies) + 1}"
+        name = robots.free_name(self.m, wanted, "body", self.report)
         world = at.then(inner).then(self._pose(element))
         own = list(self._own(element, robots.IDENTITY, childclass))
         has_shape = any(child.tag == "geom" for child, _, _ in own)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cardan import contents
 from cardan.constraints import user
 from cardan.constraints.registry import KINDS
 from cardan.errors import ModelError
@@ -34,8 +35,8 @@ from cardan.system.system import touches
 _looks = LazyModule("cardan.files.solids")
 _faces = LazyModule("cardan.files.faces")  # most files have no contacts
 
-MOST_BYTES: Final = 64_000_000  # of a file
-MOST_ITEMS: Final = 1_000_000  # bodies, joints and loads
+MOST_BYTES: Final = 24_000_000  # of a file; its values are limited too, by their memory
+MOST_ITEMS: Final = 100_000  # bodies, joints and loads
 
 HEADER: Final = 400  # characters after the word "units" in which other units than those of SI are sought
 _OTHER_UNITS: Final = re.compile(r"""(?:length|angle|mass)["']?\s*[=:]\s*["'](?!(?:m|rad|kg)["'])""")
@@ -59,18 +60,21 @@ def read(
     base: a mechanism to which it is added.  folder: where the files are that it refers to.
     """
     if len(content) > MOST_BYTES:
-        raise FileError(file, [Problem(0, "", f"the file is larger than {MOST_BYTES:,} bytes")])
+        raise FileError(file, [Problem(1, "", f"the file is larger than {MOST_BYTES:,} bytes")])
     reader = Reader(migrations, base, folder)
     made = None
-    with _no_collection():
-        document = _parsed(content, file, as_json)
-        # numbers that overflow are refused with an error, and a Skip has been reported
-        with np.errstate(all="ignore"), contextlib.suppress(Skip):
-            made = reader.mechanism(document)
-    if reader.problems or made is None:
-        lines = text.lines_of(content, as_json, [path for path, _ in reader.problems])
-        found = [Problem(line, _dotted(path), m) for line, (path, m) in zip(lines, reader.problems, strict=True)]
-        raise FileError(file, sorted(found, key=lambda problem: problem.line))
+    try:
+        with _no_collection():
+            document = _parsed(content, file, as_json)
+            # numbers that overflow are refused with an error, and a Skip has been reported
+            with np.errstate(all="ignore"), contextlib.suppress(Skip):
+                made = reader.mechanism(document)
+        if reader.problems or made is None:
+            lines = text.lines_of(content, as_json, [path for path, _ in reader.problems])
+            found = [Problem(line, _dotted(path), m) for line, (path, m) in zip(lines, reader.problems, strict=True)]
+            raise FileError(file, sorted(found, key=lambda problem: problem.line))
+    except MemoryError:
+        raise FileError(file, [Problem(1, "", "there is not enough memory to read it; divide it")]) from None
     return made
 
 
@@ -121,11 +125,7 @@ def load(path: str | FilePath) -> Mechanism:
     if target.suffix.lower() not in spec.SUFFIXES:
         raise ModelError(f"the file is {str(path)!r}; its name must end in {', '.join(spec.SUFFIXES)}")
     try:
-        if target.stat().st_size > MOST_BYTES:
-            raise FileError(str(path), [Problem(0, "", f"the file is larger than {MOST_BYTES:,} bytes")])
-        content = target.read_bytes().decode("utf-8-sig")  # some editors write a byte order mark
-    except OSError as error:
-        raise ModelError(f"the file {str(path)!r} cannot be read: {error.strerror or error}") from None
+        content = contents.read(target, MOST_BYTES).decode("utf-8-sig")  # some editors write a byte order mark
     except UnicodeDecodeError as error:
         raise FileError(
             str(path), [Problem(0, "", f"it is not UTF-8 text: byte {error.start} {error.reason}; save it as UTF-8")]
@@ -200,6 +200,8 @@ class Reader(Ends):
             make(key, value)
         except Skip:
             self.failed.add(key)
+            if self.has_enough:
+                raise
         except ModelError as error:
             self.failed.add(key)
             self.problem(*self._place(path, value if type(value) is dict else {}, str(error)))
@@ -296,6 +298,8 @@ class Reader(Ends):
                 made = self._feature(where, {"body": name, **self._table(where, frame)}, body)
             except Skip:
                 self.failed.add(f"{name}.{key}")
+                if self.has_enough:
+                    raise
                 continue
             except ModelError as error:
                 self.failed.add(f"{name}.{key}")

@@ -7,21 +7,24 @@ import math
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
+from xml.parsers import expat
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan import contents
 from cardan.errors import ModelError
 from cardan.files.formula import Formula
-from cardan.files.reader import MOST_BYTES
 from cardan.mechanism import Mechanism
 from cardan.system import check
 from cardan.system.parts import Body, Frame, quaternion_from_columns
 
 Array = NDArray[np.float64]
+MOST_BYTES: Final = 6_000_000  # of a file
 MOST_DEPTH: Final = 200  # nested elements
+MOST_ELEMENTS: Final = 100_000  # of a file, and so many attributes
+MOST_BODIES: Final = 2_000  # of a file: each takes 0.1 to 0.4 ms
 # Encodings by their names in XML; some others of Python take a time that grows with the square of the size.
 ENCODINGS: Final = {
     **{"utf-8": "utf-8-sig", "utf8": "utf-8-sig", "us-ascii": "ascii", "ascii": "ascii"},
@@ -58,6 +61,7 @@ class Report:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.last: dict[tuple[str, str], int] = {}  # numbers that names were given, by name and suffix
         self._counted: dict[str, list[str]] = {}
 
     def say(self, line: str) -> None:
@@ -88,40 +92,72 @@ def _decoded(content: bytes) -> str:
     return content.decode(ENCODINGS[name])
 
 
+class _Refused(Exception):
+    """What the elements of a file have, and must not have."""
+
+
+class _Tree:
+    """The tree of a file; nesting, sizes and declarations are refused while it is parsed, which then stops."""
+
+    def __init__(self) -> None:
+        self._builder = ET.TreeBuilder()
+        self._depth = self._elements = self._attributes = 0
+        self.parser = expat.ParserCreate("utf-8", "}")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._builder.data
+        self.parser.StartDoctypeDeclHandler = self.parser.EntityDeclHandler = self._declared
+
+    def root(self, text: str) -> ET.Element:
+        """The root element of a text."""
+        # at once: expat before 2.6 reads a long token again for each part of it
+        self.parser.Parse(text, True)
+        return self._builder.close()
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        self._elements += 1
+        self._attributes += len(attributes)
+        if self._depth > MOST_DEPTH:
+            raise _Refused(f"is nested more than {MOST_DEPTH} deep, by an element <{tag:.40}>")
+        if self._elements > MOST_ELEMENTS or self._attributes > 4 * MOST_ELEMENTS:
+            raise _Refused(f"has more than {MOST_ELEMENTS:,} elements, or four times as many attributes")
+        self._builder.start(_name(tag), {_name(key): value for key, value in attributes.items()})
+
+    def _end(self, tag: str) -> None:
+        self._depth -= 1
+        self._builder.end(_name(tag))
+
+    def _declared(self, *_: Any) -> None:
+        raise _Refused("declares a document type or entities, which are not read; remove them")
+
+
+def _name(name: str) -> str:
+    """A name with its namespace, as ElementTree writes it."""
+    return "{" + name if "}" in name else name
+
+
 def parse(path: Any, root: str) -> ET.Element:
-    """The root element of an XML file; declarations of entities and deep nesting are refused."""
-    target = Path(path)
+    """The root element of an XML file; declarations of entities, deep nesting and very large files are refused."""
+    content = contents.read(path, MOST_BYTES)
     try:
-        if target.stat().st_size > MOST_BYTES:
-            raise ModelError(f"the file {str(path)!r} is larger than {MOST_BYTES:,} bytes")
-        content = _decoded(target.read_bytes())
-    except OSError as error:
-        raise ModelError(f"the file {str(path)!r} cannot be read: {error.strerror or error}") from None
+        text = _decoded(content)
     except (UnicodeError, LookupError) as error:
         raise ModelError(f"the file {str(path)!r} is not text in its encoding: {error}; save it as UTF-8") from None
-    if "<!DOCTYPE" in content or "<!ENTITY" in content:
-        raise ModelError(
-            f"the file {str(path)!r} declares a document type or entities, which are not read; remove them"
-        )
-    parser: Any = ET.XMLPullParser(("start", "end"))
-    depth = 0
+    if "\0" in text:  # UTF-16 without a mark, in which nothing is found; or no text
+        raise ModelError(f"the file {str(path)!r} has a NUL character, so it is not text in UTF-8; save it as UTF-8")
+    tree = _Tree()
     try:
-        parser.feed(content)
-        parser.close()
-        element: ET.Element | None = None
-        for event, found in parser.read_events():
-            element = found
-            depth += 1 if event == "start" else -1
-            if depth > MOST_DEPTH:
-                raise ModelError(f"the file {str(path)!r} is nested more than {MOST_DEPTH} deep")
-    except ET.ParseError as error:
-        line, _ = error.position
-        raise ModelError(f"{path}, line {line}: it is not valid XML: {error}") from None
-    except (ValueError, LookupError) as error:
+        element = tree.root(text)
+    except _Refused as refused:
+        raise ModelError(f"the file {str(path)!r}, line {tree.parser.CurrentLineNumber}, {refused}") from None
+    except expat.ExpatError as error:
+        raise ModelError(f"{path}, line {error.lineno}: it is not valid XML: {error}") from None
+    except (ValueError, LookupError, AssertionError) as error:  # of the encoding, or of the tree
         raise ModelError(f"the file {str(path)!r} is not valid XML: {error}") from None
-    if element is None or element.tag != root:
-        found_tag = "nothing" if element is None else f"<{element.tag}>"
-        raise ModelError(f"the file {str(path)!r} has {found_tag}; its root must be <{root}>")
+    if element.tag != root:
+        raise ModelError(f"the file {str(path)!r} has <{element.tag:.80}>; its root must be <{root}>")
     return element
 
 
@@ -133,7 +169,7 @@ def numbers(element: ET.Element, key: str, count: int, default: Sequence[float] 
             raise ModelError(f"{describe(element)} has no {key!r}; it must have {count} numbers")
         return np.array(default, dtype=float)
     try:
-        found = [float(word) for word in text.split()]
+        found = [float(word) for word in text.split(None, count)]  # one too many are an error, not all of them
     except ValueError:
         found = []
     if len(found) != count or not all(map(math.isfinite, found)):
@@ -193,10 +229,12 @@ def frame(body: Body, at: Transform) -> Frame:
 
 def free_name(m: Mechanism, wanted: str, suffix: str, report: Report, reserved: str = "") -> str:
     """The name, or another if it is taken or reserved: bodies and joints share one set of names."""
-    name, k = wanted, 1
+    name, k = wanted, report.last.get((wanted, suffix), 1)  # all before are taken
     while name in m or name in ("ground", reserved):
         name = f"{wanted}_{suffix}" if k == 1 else f"{wanted}_{suffix}_{k}"
         k += 1
+    if k > 2:
+        report.last[wanted, suffix] = k - 1
     if name != wanted:
         report.say(f"the {suffix} {wanted!r} is named {name!r} here, because the name is taken")
     return name
@@ -204,6 +242,10 @@ def free_name(m: Mechanism, wanted: str, suffix: str, report: Report, reserved: 
 
 def add_body(m: Mechanism, name: str, at: Transform, inertial: Inertial | None, report: Report) -> Body:
     """A body with what the file says about its mass; an inertia that is not physically possible is reported."""
+    if len(m._model.bodies) >= MOST_BODIES:
+        raise ModelError(
+            f"the body {name!r} is one of more than {MOST_BODIES:,}, the most that are read; divide the file"
+        )
     where: dict[str, Any] = {"position": at.p, "orientation": at.quaternion()}
     if inertial is None:
         report.say(f"link {name!r} has no mass; 1 kg is assumed, which matters in dynamics alone")

@@ -18,7 +18,7 @@ Path = tuple[str | int, ...]
 _NUMBER: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"
 _STRING: Final = r'"[^"\\\x00-\x1f\x7f]*"'
 _PLAIN: Final = r'"[^"\\\x00-\x1f\x7f={]*"'  # inside an inline table, where keys are found by their " = "
-_ARRAY: Final = rf"\[(?:{_NUMBER}(?:, {_NUMBER})*)?\]"
+_ARRAY: Final = rf"\[(?:{_NUMBER}(?:, {_NUMBER})*+)?\]"  # possessive: a list of 10⁶ numbers would take 0.7 GB
 _VALUE: Final = rf"(?:{_ARRAY}|{_NUMBER}|{_STRING}|true|false)"
 _ITEM: Final = rf"(?:{_ARRAY}|{_NUMBER}|{_PLAIN}|true|false)"
 _KEY: Final = r"[A-Za-z0-9_-]+"
@@ -30,8 +30,27 @@ _LINE: Final = re.compile(
 _TOKENS: Final = re.compile(rf"({_NAME}) = ((?>{_STRING}|{_KEY} = |{_NUMBER}|true|false|[\[\]{{}}, ])++)")
 _INNER: Final = re.compile(rf"{_STRING}|(?<=[{{,] )({_KEY}) = ")
 _LONG: Final = re.compile(r"\b0[xob][0-9a-fA-F_]{2000}")
+_COMMENT: Final = re.compile(r"""[ \t]*+(?:#[^"'\x00-\x08\x0a-\x1f\x7f]*)?$""")  # at the end of a line; in no string
 _BARE: Final = re.compile(_KEY)
 _INNER_KEY: Final = re.compile(rf"(?<=[{{,] )({_KEY}) = ")
+
+
+MOST_PARTS: Final = 16  # of a key a.b.c, and lists and tables in each other: tomllib needs the square of the parts
+MOST_SQUARES: Final = 500_000  # parts² of all keys of a text that tomllib reads
+MOST_STANDARD: Final = 600_000  # characters of such a text: 0.2 to 0.7 s
+MOST_MEMORY: Final = 100_000_000  # bytes of the values of a text, by this estimate for each character
+MEMORY: Final[Mapping[str, int]] = {"{": 240, "[": 90, ",": 80, ":": 120, "=": 120}
+MEMORY_OF_DECIMAL: Final = 130  # in place of that of a comma
+MOST_TOKENS: Final = 200_000  # in which the lines of keys are sought: 0.5 s
+_STRINGS: Final = (  # each is found also without its end, so that no text is searched twice
+    r'"""(?:[^"\\]|\\[\s\S]|"(?!""))*+"{0,5}' + r"|'''(?:[^']|'(?!''))*+'{0,5}",
+    r'"(?:[^"\\\n]|\\.)*+"?' + r"|'[^'\n]*+'?",
+)
+_NESTING: Final = re.compile(  # longest keys, and brackets, outside of strings and comments
+    rf"{_STRINGS[0]}|(?P<key>(?:{_STRINGS[1]}|[\w-]++)(?:[ \t]*+\.[ \t]*+(?:{_STRINGS[1]}|[\w-]++))++)"
+    rf"|{_STRINGS[1]}|#[^\n]*+|[\w-]++|(?P<open>[\[{{]++)|(?P<close>[\]}}]++)"
+)
+_PARTS: Final = re.compile(rf"{_STRINGS[1]}|[\w-]++")
 
 
 class SyntaxProblem(ModelError):
@@ -45,6 +64,7 @@ class SyntaxProblem(ModelError):
 def parse(text: str, as_json: bool, *, exact: bool = False) -> dict[str, Any]:
     """The document; exact: numbers with a point as decimals."""
     number: Callable[[str], Any] = Exact if exact else float
+    _check_memory(text, exact)
     try:
         if as_json:
             document = json.loads(text, parse_float=number, object_pairs_hook=_unique, parse_constant=_no_constant)
@@ -65,10 +85,47 @@ def parse(text: str, as_json: bool, *, exact: bool = False) -> dict[str, Any]:
     return document
 
 
+def _check_memory(text: str, exact: bool) -> None:
+    """Refuse a text whose values take very much memory; it is an upper bound for all but tables of one key."""
+    weights = {**MEMORY, ",": MEMORY_OF_DECIMAL} if exact else MEMORY
+    if len(text) * max(weights.values()) > MOST_MEMORY:
+        needed = sum(text.count(letter) * weight for letter, weight in weights.items())
+        if needed > MOST_MEMORY:
+            most = f"at most {MOST_MEMORY / 1e6:.0f} MB are read: divide the file"
+            raise SyntaxProblem(f"its values take about {needed / 1e6:.0f} MB of memory; {most}", 1)
+
+
+def _check_nesting(text: str) -> None:
+    """Refuse a TOML text with keys of many parts, or deep lists and tables, before the standard library reads it."""
+    depth = squares = 0
+    for match in _NESTING.finditer(text):
+        kind = match.lastgroup
+        if kind is None:
+            continue
+        count = match.end() - match.start()
+        if kind == "key":
+            count = len(_PARTS.findall(match[0]))
+            squares += count * count if count > 3 else 0
+        depth = depth + count if kind == "open" else max(depth - count, 0) if kind == "close" else depth
+        if depth > MOST_PARTS or squares > MOST_SQUARES or (kind == "key" and count > MOST_PARTS):
+            line = text.count("\n", 0, match.start()) + 1
+            what = f"a key of {count} parts" if kind == "key" and count > MOST_PARTS else "it is nested too deeply"
+            if squares > MOST_SQUARES:
+                what = "it has too many keys of many parts"
+            raise SyntaxProblem(f"{what}; at most {MOST_PARTS} are read, and no model needs so many", line)
+
+
 def _standard(text: str, number: Callable[[str], Any]) -> dict[str, Any]:
     """The document, by the standard library."""
     import tomllib  # which most files do not need
 
+    if len(text) > MOST_STANDARD:
+        ways = "write one key in a line, as cd.save does, or save it as JSON"
+        line = text.count("\n", 0, MOST_STANDARD) + 1
+        raise SyntaxProblem(
+            f"it has {len(text):,} characters in a free form, of which {MOST_STANDARD:,} are read; {ways}", line
+        )
+    _check_nesting(text)
     if long := _LONG.search(text):  # Python reads it, but refuses to print it
         line = text.count("\n", 0, long.start()) + 1
         raise SyntaxProblem("it has an integer of thousands of digits", line)
@@ -169,7 +226,7 @@ def _fast(text: str, number: Callable[[str], Any]) -> dict[str, Any] | None:
             if line and not line.isprintable():  # TOML forbids control characters, also in comments
                 return None
             continue
-        match = fullmatch(line)
+        match = fullmatch(line) or fullmatch(_COMMENT.sub("", line, 1))
         if match is None:
             match = _TOKENS.fullmatch(line)
             if match is None:
@@ -184,7 +241,7 @@ def _fast(text: str, number: Callable[[str], Any]) -> dict[str, Any] | None:
         key, value, inline, header = match.groups()
         if key is None:
             path = tuple([part.strip('"') for part in _PART.findall(header)] if '"' in header else header.split("."))
-            if path in headers:
+            if path in headers or len(path) > MOST_PARTS:
                 return None
             headers.add(path)
             lines = []
@@ -246,10 +303,17 @@ def lines_of(text: str, as_json: bool, paths: Sequence[Path]) -> list[int]:
     except (IndexError, ValueError, RecursionError):
         lines = {}
     found = []
+    unknown = 0 if _ENOUGH in lines else 1
     for path in paths:
+        if unknown == 0 and path not in lines:  # its line is not known, and that of a table around it misleads
+            found.append(0)
+            continue
         known = (path[:length] for length in range(len(path), 0, -1) if path[:length] in lines)
-        found.append(lines.get(next(known, ()), 1))
+        found.append(lines.get(next(known, ()), unknown))
     return found
+
+
+_ENOUGH: Final = ("", -1)  # a path that no key has: the text has more tokens than are read
 
 
 _WHOLE: Final = re.compile(  # a key and its value in one line
@@ -282,7 +346,12 @@ class _TomlLines:
 
     def find(self) -> dict[Path, int]:
         """The line of each key."""
+        tokens = 0
         while self.at < len(self.text):
+            tokens += 1
+            if tokens > MOST_TOKENS:
+                self.lines[_ENOUGH] = 0
+                break
             if self._read_whole_line():
                 continue
             match = _TOML_TOKEN.match(self.text, self.at)
@@ -383,7 +452,12 @@ def _json_lines(text: str) -> dict[Path, int]:
     found: dict[Path, int] = {}
     stack: list[list[Any]] = []  # [bracket, path, key or index]
     line, at, key = 1, 0, None
+    tokens = 0
     while match := _JSON_TOKEN.match(text, at):
+        tokens += 1
+        if tokens > MOST_TOKENS:
+            found[_ENOUGH] = 0
+            break
         line += text.count("\n", at, match.start(match.lastindex or 0))
         at = match.end()
         string, opened, closed, sign, _ = match.groups()

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from cardan import contents
 from cardan.errors import ModelError
 from cardan.files import reader, robots
 from cardan.files.robots import Array, Inertial, Transform
@@ -37,8 +38,8 @@ def load(path: str | Path, *, loops: str | Path | None = None, floating: bool = 
     if loops is not None:
         target = Path(loops)
         try:
-            content = target.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+            content = contents.read(target, reader.MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
+        except UnicodeDecodeError as error:
             raise ModelError(f"the file {str(loops)!r} cannot be read: {error}") from None
         reader.read(content, str(loops), target.suffix.lower() == ".json", base=made)
     return made, report.text()

@@ -52,8 +52,13 @@ class Values:
     def problem(self, path: Path, message: str) -> None:
         """Add an error at a key; too many of them end the reading."""
         self.problems.append((path, message))
-        if len(self.problems) > 20 * MOST_PROBLEMS:
+        if self.has_enough:
             raise Skip
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether there are so many problems that the reading ends."""
+        return len(self.problems) > 20 * MOST_PROBLEMS
 
     def _table(self, path: Path, value: Any) -> dict[str, Any]:
         if type(value) is not dict:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from cardan import contents
 from cardan.errors import ModelError
 from cardan.quantities import Corners, Points
+from cardan.shapes import mesh_files
 from cardan.shapes.registry import in_files, maker
 from cardan.shapes.shape import (
     SEGMENTS,
@@ -95,9 +97,9 @@ class Mesh(Shape):
 def mesh(source: Any, faces: Any = None, *, scale: float = 1.0) -> Mesh:
     """A solid from triangles: ``mesh("part.stl", scale=0.001)``, or ``mesh(vertices, faces)`` with arrays.
 
-    source: a file (STL, OBJ, PLY, GLB; needs the extra ``mesh``), or vertices [m], shape (n, 3).  faces, shape (m, 3):
-    corners of the triangles, counter-clockwise from outside.  scale: of the lengths of the source, 0.001 for a file in
-    millimetres.
+    source: a file (STL, OBJ, PLY, GLB; no other file is read for it), or vertices [m], shape (n, 3).
+    faces, shape (m, 3): corners of the triangles, counter-clockwise from outside.
+    scale: of the lengths of the source, 0.001 for a file in millimetres.
     """
     factor = check.positive(scale, "the scale of a mesh")
     if isinstance(source, str | Path):
@@ -134,19 +136,11 @@ def _read(path: Path) -> tuple[Any, Any]:
     """Vertices and faces of a file; equal vertices are merged."""
     if path.suffix.lower() not in SUFFIXES:
         raise ModelError(f"the mesh {str(path)!r} has the ending {path.suffix!r}; it must be {', '.join(SUFFIXES)}")
-    if not path.is_file():
-        raise ModelError(f"the mesh {str(path)!r} does not exist; give the path of a file")
+    content = contents.read(path, mesh_files.MOST_BYTES, "the mesh")
     try:
-        import trimesh
-    except ImportError:
-        raise ModelError(f"the mesh {str(path)!r} needs trimesh; install it with: pip install 'cardan[mesh]'") from None
-    try:
-        loaded: Any = trimesh.load(path, force="mesh", process=False)
-        loaded.merge_vertices(merge_tex=True, merge_norm=True)
-        vertices, faces = np.array(loaded.vertices), np.array(loaded.faces)
-    except Exception as error:  # a reader of many formats fails in many ways
-        raise ModelError(f"the mesh {str(path)!r} cannot be read: {error}; export it again") from None
-    if vertices.ndim != 2 or not len(faces):
-        raise ModelError(f"the mesh {str(path)!r} has no triangles; export it again")
-    keep = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-    return vertices, faces[keep]
+        with np.errstate(all="ignore"):  # numbers that are not finite are refused
+            return mesh_files.read(content, path.suffix.lower())
+    except (ModelError, ValueError) as error:  # a ValueError: values that are no numbers
+        raise ModelError(f"the mesh {str(path)!r} cannot be read: {error}") from None
+    except MemoryError:
+        raise ModelError(f"the mesh {str(path)!r} cannot be read: there is not enough memory") from None

@@ -1,8 +1,9 @@
 """The server of the workbench: one port on this machine, the page over HTTP, a WebSocket for each tab.
 
 Requests must name this machine as host (no DNS rebinding); a WebSocket must come from this server's own page (Origin)
-and carry the token, which is in the address that `cardan view` prints.  The token is kept in the user's cache folder,
-so that a page reconnects after a restart.
+and carry a code or the token.  The code is in the address that `cardan view` prints, and is valid once: for it the page
+gets the token, and then removes it from its address.  Each server has a token of its own; that of the server before, on
+the same port, is valid for some minutes, so that a page reconnects after a restart (:mod:`cardan.view.secret`).
 """
 
 from __future__ import annotations
@@ -26,9 +27,8 @@ from cardan.cad.draft import Draft
 from cardan.cad.parts import Assembly
 from cardan.errors import CardanError, ModelError
 from cardan.examples import installed
-from cardan.kernel import cache
 from cardan.mechanism import Mechanism
-from cardan.view import page
+from cardan.view import page, secret
 from cardan.view.bench import THREAD, Bench, Source
 from cardan.view.hand import prepare
 from cardan.view.mailbox import Outbox
@@ -50,9 +50,11 @@ WATCH_SECONDS: Final = 0.2  # between two looks at the files of the user's own m
 OWN: Final = "own"
 WORKERS: Final = (THREAD, "cardan workbench kernels")  # names of the threads that solve and compile
 
+MOST_CODES: Final = 1000  # that were given and not used; older ones are forgotten
+RECONNECT_SECONDS: Final = 300.0  # after the start, in which the token of the server before is valid
 POLICY: Final = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; "
-    "connect-src 'self' ws://127.0.0.1:* ws://localhost:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src {scripts}; style-src {styles}; img-src data: blob:; font-src data:; "
+    "connect-src http://{host} ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 
@@ -97,9 +99,14 @@ class Server:
         for name, example in installed().items():
             self._items[name] = (example.title, example.build, example.duration)
         self._first = first or next(iter(self._items))
-        self._token = token()
         self._socket = bind(port)
         self.port = int(self._socket.getsockname()[1])
+        self._token, self._old_token = secrets.token_urlsafe(24), secret.read(self.port)
+        self._old_until = time.monotonic() + RECONNECT_SECONDS
+        secret.write(self.port, self._token)
+        self._codes: dict[str, None] = {}  # that are valid once
+        self._printed = ""  # the code in the address that was printed last
+        self._redirect: Path | None = None
         self._tabs: set[Bench] = set()
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
@@ -115,8 +122,23 @@ class Server:
 
     @property
     def address(self) -> str:
-        """Where a browser opens it."""
-        return f"http://{HOST}:{self.port}/?token={self._token}&item={quote(self._first)}"
+        """Where a browser opens it, once: each address has a code of its own."""
+        code = secrets.token_urlsafe(24)
+        self._codes[code] = None
+        while len(self._codes) > MOST_CODES:
+            del self._codes[next(iter(self._codes))]
+        return f"http://{HOST}:{self.port}/?code={code}&item={quote(self._first)}"
+
+    def announce(self, what: str = "workbench") -> None:
+        """Print an address; another one is printed when a page has used it."""
+        address = self.address
+        self._printed = parse_qs(urlsplit(address).query)["code"][0]
+        print(f"{what}: {address}", flush=True)
+
+    def open_browser(self) -> bool:
+        """Open the page; whether a browser could be started.  Its command, which all users see, has no code."""
+        self._redirect = secret.redirect(self.port, self.address)
+        return self._redirect is not None and open_browser(self._redirect.as_uri())
 
     def start(self) -> Server:
         """Serve in a thread of its own; returns when it listens."""
@@ -138,6 +160,12 @@ class Server:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
+        self._forget_redirect()
+
+    def _forget_redirect(self) -> None:
+        if self._redirect is not None:
+            self._redirect.unlink(missing_ok=True)
+            self._redirect = None
 
     def is_working(self) -> bool:
         """Whether a thread still compiles kernels, or solves for a tab that was closed."""
@@ -213,36 +241,57 @@ class Server:
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """The page, or None to go on with the handshake of a WebSocket."""
-        at = urlsplit(request.path)
+        try:
+            at = urlsplit(request.path)
+        except ValueError:  # "//[/"
+            return connection.respond(http.HTTPStatus.BAD_REQUEST, "the address is not valid\n")
         own = {f"{host}:{self.port}" for host in (HOST, "localhost")}
         if request.headers.get("Host", "") not in own:
             return connection.respond(http.HTTPStatus.FORBIDDEN, "this server answers to this machine only\n")
         if at.path == "/ws":
-            given = parse_qs(at.query).get("token", [""])[0]
             if request.headers.get("Origin", "") not in {f"http://{host}" for host in own}:
                 return connection.respond(http.HTTPStatus.FORBIDDEN, "the page is of another origin\n")
-            if not hmac.compare_digest(given.encode(), self._token.encode()):
-                return connection.respond(http.HTTPStatus.FORBIDDEN, "the token is missing or wrong\n")
             if len(self._tabs) >= MOST_TABS:
                 return connection.respond(http.HTTPStatus.SERVICE_UNAVAILABLE, "too many tabs are open\n")
+            if not self._is_known(parse_qs(at.query)):
+                return connection.respond(http.HTTPStatus.FORBIDDEN, "the code or token is missing, wrong, or used\n")
             return None
         if at.path != "/":
             return connection.respond(http.HTTPStatus.NOT_FOUND, "not found\n")
         response = connection.respond(http.HTTPStatus.OK, page.text())
         del response.headers["Content-Type"]
         response.headers["Content-Type"] = "text/html; charset=utf-8"
-        response.headers["Content-Security-Policy"] = POLICY
+        host = request.headers["Host"]
+        response.headers["Content-Security-Policy"] = POLICY.format(**page.hashes(), host=host)
         response.headers["Cache-Control"] = "no-store"
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 
+    def _is_known(self, query: dict[str, list[str]]) -> bool:
+        """Whether a request has the token, that of the server before, or a code, which is then used."""
+        given = query.get("token", [""])[0].encode()
+        known = hmac.compare_digest(given, self._token.encode())
+        if self._old_token and time.monotonic() < self._old_until:
+            known |= hmac.compare_digest(given, self._old_token.encode())
+        code = query.get("code", [""])[0]
+        if known or code not in self._codes:
+            return known
+        del self._codes[code]
+        self._forget_redirect()
+        if code == self._printed:
+            self.announce("another tab")
+        return True
+
     async def _tab(self, connection: ServerConnection) -> None:
         from websockets.exceptions import ConnectionClosed
 
         assert connection.request is not None
-        wanted = parse_qs(urlsplit(connection.request.path).query).get("item", [""])[0]
+        query = parse_qs(urlsplit(connection.request.path).query)
+        wanted = query.get("item", [""])[0]
         outbox = Outbox(self._loop)
+        if query.get("token", [""])[0] != self._token:
+            outbox.post(write("token", token=self._token))
         bench = Bench(self._items, wanted if wanted in self._items else self._first, outbox, self._prepare_once)
         self._tabs.add(bench)
         bench.start()
@@ -324,24 +373,6 @@ def bind(port: int | None) -> socket.socket:
     raise ModelError(f"port {port} cannot be used: {reason}; give another with --port, or 0 for any free one")
 
 
-def token() -> str:
-    """The user's token, made once; from the cache folder, or a new one where that cannot be written."""
-    made = secrets.token_urlsafe(24)
-    if cache.CACHE_DIRECTORY is None:
-        return made
-    path = Path(cache.CACHE_DIRECTORY).parent / "workbench-token"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with open(number, "w", encoding="ascii") as file:
-                file.write(made)
-        found = path.read_text(encoding="ascii").strip()
-        return found if len(found) >= len(made) else made
-    except (OSError, ValueError):
-        return made
-
-
 def view(
     mechanism: Mechanism | Assembly | Draft | None = None,
     *,
@@ -364,8 +395,8 @@ def view(
 def run(server: Server, *, browser: bool, wait: bool) -> Server:
     """Start a server, print its address, open it, and serve."""
     server.start()
-    print(f"workbench: {server.address}", flush=True)
-    if browser and not open_browser(server.address):
+    server.announce()
+    if browser and not server.open_browser():
         print("no browser could be opened; open the address in one", flush=True)
     if wait:
         try:
