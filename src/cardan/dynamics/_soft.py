@@ -43,6 +43,10 @@ def plan_work(most, bodies, equations):
         right=most,
         bias=most,
         solution=n6 + equations,
+        scales=most,
+        left=most,
+        basis=most * most,
+        triangle=most * most,
     )
 
 

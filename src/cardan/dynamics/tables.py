@@ -23,7 +23,8 @@ READ  out ← coordinate, rate, effort, potential energy of each law, at the tim
 
 Soft rows act beside the equations, which hold exactly (:mod:`cardan.dynamics._soft`).  Their evaluator has two
 operations: JACOBIAN gives their residuals, stiffnesses and rows, GAMMA the bias of their accelerations.  Their solver
-lets them act on a VELOCITY or an ACCELERATION that solves the equations.  Events at limits have two operations
+lets them act on a VELOCITY or an ACCELERATION that solves the equations.  IMPLICIT and FINISH are those of hands
+(:mod:`cardan.interact._dynamic`).  Events at limits have two operations
 (:mod:`cardan.dynamics._stops`): SEEK an event in a step, KEEP all gaps.
 """
 
@@ -41,7 +42,7 @@ NODES: Final = 7  # of a polynomial, at the most
 FACTOR, SOLVE = range(2)
 SEEK, KEEP = range(2)
 FORCE, APPLY, READ = range(3)
-VELOCITY, ACCELERATION, IMPLICIT = range(3)
+VELOCITY, ACCELERATION, IMPLICIT, FINISH = range(4)
 
 # what the kernel of an integrator returns
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED, LOCKED = range(9)
@@ -179,7 +180,8 @@ class Soft(Table):
     begins: Int  # whether a cycle begins
     extra: Ref[Float]  # generalised forces of springs
     ready: Int  # whether they are condensed with the factor at hand
-    pieces: Int[12]  # offsets of SoftWork
+    rank: Int  # columns of the basis
+    pieces: Int[16]  # offsets of SoftWork
     bodies: Int[...]  # of each row
 
 
@@ -197,6 +199,10 @@ class SoftWork(Workspace):
     right: Piece
     bias: Piece
     solution: Piece  # (u, λ)
+    scales: Piece  # S
+    left: Piece  # diagonal that is left in a factorisation, or scratch
+    basis: Piece  # Q, column by column
+    triangle: Piece  # R, row by row
 
 
 LINEAR, MATRIX, RECORDED, CALLED = range(4)  # values of Law.kind

@@ -1,7 +1,8 @@
 """Hands in the equations of motion, by the algebra of soft rows (:mod:`cardan.dynamics._soft`).
 
-A hand that holds is a constraint with a small compliance.  Over a cycle its point moves to the target at a constant
-velocity w, so that at the start an impulse gives J_s v = w, and then J_s v̇ = γ.
+A hand that holds moves to its target in a cycle at a constant velocity w, as far as the joints leave it free: at the
+start an impulse gives J_s v = w, and then J_s v̇ = γ, both in the components that are free (:mod:`_holds`).  On a curved
+path the speed along it is constant, and that of w along the tangent.
 
 The force of a hand that is a spring is constant over a cycle h.  It is that at the end of the cycle (implicit, so that
 no stiffness is unstable).  With stiffness k, damping d, the acceleration a of the rows and a₀ without the force,
@@ -12,20 +13,18 @@ no stiffness is unstable).  With stiffness k, damping d, the acceleration a of t
 If the point moves by Δp, the spring loses ½ k |Δp|² more than this force does work: a hand at rest adds no energy.
 """
 
-from cardan.dynamics._dual import dot_6
 from cardan.dynamics._equations import roots
 from cardan.dynamics._soft import condense, evaluate_soft, factorise_soft, soften
-from cardan.dynamics.tables import ACCELERATION, IMPLICIT, VELOCITY, WIDTH, Job, SoftWork, Work
+from cardan.dynamics.tables import ACCELERATION, FINISH, IMPLICIT, VELOCITY, WIDTH, Job, SoftWork, Work
 from cardan.interact._hands import back_rotated, rotated, turn_error, update_hand
-from cardan.interact.tables import FREE, HOLDS, MOST_HANDS, PUSH, SPRINGS, Control, Hand
+from cardan.interact._holds import eliminate_holds, factorise_holds, finish_holds, hold, is_holding
+from cardan.interact.tables import EVERY, FREE, HOLDS, MOST_HANDS, PUSH, SPRINGS, Control, Hand
 from cardan.kernel.jit import evaluator, inner, jit, plain
 from cardan.kernel.memory import pointer, tail
 from cardan.solvers import tables as solvers_tables
 from cardan.system.tables import POSE
 
 JACOBIAN, GAMMA = plain(solvers_tables.JACOBIAN), plain(solvers_tables.GAMMA)
-RIGID = 1e-8  # compliance of a hand that holds, relative to that of the mechanism
-HELD = 1e-10  # the same, relative to that of the body alone
 
 
 @inner
@@ -38,7 +37,7 @@ def fill_right(op, job, bias, right):
     hands = job.soft_floats
     for h in range(MOST_HANDS):
         hand = Hand(hands, h)
-        if hand.kind != FREE and hand.role == HOLDS:
+        if is_holding(hand):
             for i in range(int(hand.rows)):
                 right[int(hand.row) + i] = hand.speed[i]
 
@@ -149,95 +148,117 @@ def refresh_springs(job, q):
 
 
 @inner
-def rigid_compliances(job):
-    """Of hands that hold."""
+def has_holds(hands):
+    """Whether a hand holds."""
+    found = False
+    for h in range(MOST_HANDS):
+        if is_holding(Hand(hands, h)):
+            found = True
+    return found
+
+
+@inner
+def solve_springs(job, control, q, v, a, work):
+    """PULL ← forces of springs over a cycle that begins with q, v and the acceleration a; a ← that with them.
+
+    With hands that hold, a must be computed again.
+    """
     parts = SoftWork(job.soft.pieces, job.soft_memory)
     soft = job.soft
-    most = soft.most
-    entries = parts.entries
-    compliance = parts.compliances
-    matrix = parts.matrix
-    largest = 0.0
+    n6 = WIDTH * job.bodies
+    holds = has_holds(job.soft_floats)
+    soft.which = EVERY if holds else SPRINGS
+    soft.ready = 0
+    u = parts.solution
+    pulls = True
+    while pulls:
+        evaluate_soft(job, JACOBIAN, q, v, parts.memory)
+        if soft.rows == 0:
+            break
+        for i in range(n6):
+            u[i] = 0.0
+        condense(job, control, work)
+        evaluate_soft(job, GAMMA, q, v, parts.bias)
+        spring_terms(job, control, v, a, parts.bias, parts.right)
+        if holds:
+            eliminate_holds(job)
+            for i in range(soft.rows):
+                parts.right[i] *= 1.0 if parts.scales[i] == 0.0 else 0.0
+        factorise_soft(job)
+        soften(job, parts.right, u)
+        pulls = drop_pulling(job)
+    inverse_roots = tail(roots(job), 2 * n6)
+    for i in range(n6):
+        a[i] += u[i] * inverse_roots[i] if soft.rows > 0 else 0.0
+    keep_forces(SPRINGS, False, job, q)
+    refresh_springs(job, q)
+
+
+@inner
+def solve_holds(op, job, control, q, v, x, work):
+    """x = (u, λ) of the equations ← the same with the hands that hold; PULL, or IMPULSE += what they do."""
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    soft = job.soft
+    n6 = WIDTH * job.bodies
+    n = job.equations
+    soft.which = HOLDS
+    is_new = soft.ready == 0
+    if is_new:
+        evaluate_soft(job, JACOBIAN, q, v, parts.memory)
+    # the acceleration at the pose of a velocity has the same rows; a new factor, or another role, makes them stale
+    soft.ready = 1 if op == VELOCITY else 0
+    if soft.rows == 0:
+        return
+    u = parts.solution
+    for i in range(n6 + n):
+        u[i] = x[i]
+    if is_new:
+        condense(job, control, work)
+        factorise_holds(job)
+    if op == ACCELERATION:
+        evaluate_soft(job, GAMMA, q, v, parts.bias)
+    fill_right(op, job, parts.bias, parts.right)
+    hold(job, parts.right, u)
     for i in range(soft.rows):
-        row = tail(entries, WIDTH * i)
-        size = dot_6(row, row)
-        largest = max(largest, matrix[most * i + i] / size)
-    for i in range(soft.rows):
-        row = tail(entries, WIDTH * i)
-        compliance[i] = (RIGID * largest + HELD) * dot_6(row, row)
+        for k in range(n):
+            u[n6 + k] += parts.forces[i] * parts.multipliers[n * i + k]
+    for i in range(n6 + n):
+        x[i] = u[i]
+    keep_forces(HOLDS, op == VELOCITY, job, q)
 
 
 def _solve(op, ints, floats, q, v, x, a, memory):
     """VELOCITY, ACCELERATION: x = (u, λ) of the equations ← the same with the hands that hold.
 
-    VELOCITY also computes the generalised forces of springs at q, as each stage of a step needs them.
+    A VELOCITY is changed at the start of a cycle only, by an impulse: afterwards it follows from the accelerations.
+    It also computes the generalised forces of springs at q, as each stage of a step needs them.
     IMPLICIT: PULL ← forces of springs over a cycle that begins with q, v, and the acceleration a without them, which
-    becomes that with them.
+    becomes that with them; returns whether hands hold, so that it must be computed again.
+    FINISH: forces on hands that hold, at the end of a cycle at q.
     """
     job = Job(ints)
     control = Control(floats)
     work = Work(job.pieces, memory)
-    soft = job.soft
-    parts = SoftWork(soft.pieces, job.soft_memory)
-    n6 = WIDTH * job.bodies
-    n = job.equations
-    implicit = op == IMPLICIT
-    soft.which = SPRINGS if implicit else HOLDS
-    right = parts.right
-    bias = parts.bias
-    kept = parts.solution
-    count = 0
-    while True:
-        is_new = implicit or soft.ready == 0
-        if is_new:
-            evaluate_soft(job, JACOBIAN, q, v, parts.memory)
-        count = soft.rows
-        if count == 0:
-            break
-        for i in range(n6 + n):
-            kept[i] = 0.0 if implicit else x[i]
-        if is_new:
-            condense(job, control, work)
-        if op != VELOCITY:
-            evaluate_soft(job, GAMMA, q, v, bias)
-        if implicit:
-            spring_terms(job, control, v, a, bias, right)
-        else:
-            fill_right(op, job, bias, right)
-        if is_new:
-            if not implicit:
-                rigid_compliances(job)
-            factorise_soft(job)
-        soften(job, right, kept)
-        if not (implicit and drop_pulling(job)):
-            break
-    # the acceleration at the pose of a velocity has the same rows; a new factor, or another role, makes them stale
-    soft.ready = 1 if op == VELOCITY else 0
-    if implicit:
-        mass = roots(job)
-        for i in range(n6):
-            a[i] += kept[i] * mass[2 * n6 + i] if count > 0 else 0.0
-    elif count > 0:
-        y = parts.forces
-        multipliers = parts.multipliers
-        for i in range(count):
-            for k in range(n):
-                kept[n6 + k] += y[i] * multipliers[n * i + k]
-        for i in range(n6 + n):
-            x[i] = kept[i]
-    if op != VELOCITY or soft.begins != 0:
-        keep_forces(float(soft.which), op == VELOCITY, job, q)
-    if op != ACCELERATION:
+    if op == FINISH:
+        if has_holds(job.soft_floats):
+            finish_holds(job, q, control.step)
+        return 0
+    if op == IMPLICIT:
+        solve_springs(job, control, q, v, a, work)
+        return 1 if job.soft.rows > 0 and job.soft.which == EVERY else 0
+    if op == ACCELERATION or job.soft.begins != 0:
+        solve_holds(op, job, control, q, v, x, work)
+    if op == VELOCITY:
         refresh_springs(job, q)
-    return count
+    return 0
 
 
 SOLVE = evaluator(_solve)
 
 
 @jit
-def begin_hands(hands, q, h):
-    """SPEED ← that with which each hand reaches its target in a cycle of h [s]; IMPULSE ← 0."""
+def begin_hands(hands, q, h, is_first):
+    """SPEED ← that with which each hand reaches its target in h [s]; PULL ← 0; at the first part of a cycle IMPULSE ← 0."""
     for k in range(MOST_HANDS):
         hand = Hand(pointer(hands), k)
         if hand.kind != FREE:
@@ -251,20 +272,57 @@ def begin_hands(hands, q, h):
             hand.speed[5] = -c / h
             hand.off = 0.0
             for i in range(6):
-                hand.impulse[i] = 0.0
                 hand.pull[i] = 0.0
+                if is_first:
+                    hand.impulse[i] = 0.0
 
 
 @jit
-def end_hands(hands, q, h):
-    """NOW, FORCE, TORQUE ← where each hand is after a cycle of h [s], and what it felt."""
+def hold_any(hands):
+    """Whether a hand holds."""
+    return has_holds(pointer(hands))
+
+
+@jit
+def clear_impulses(hands):
+    """IMPULSE ← 0."""
+    for k in range(MOST_HANDS):
+        hand = Hand(pointer(hands), k)
+        for i in range(6):
+            hand.impulse[i] = 0.0
+
+
+@jit
+def keep_first(hands):
+    """FIRST ← PULL."""
+    for k in range(MOST_HANDS):
+        hand = Hand(pointer(hands), k)
+        for i in range(6):
+            hand.first[i] = hand.pull[i]
+
+
+@jit
+def end_hands(hands, q):
+    """NOW, FORCE, TORQUE ← where each hand is at the end of a cycle, and what springs felt."""
     for k in range(MOST_HANDS):
         hand = Hand(pointer(hands), k)
         if hand.kind != FREE:
             update_hand(hand, q)
             for i in range(3):
-                hand.force[i] = -hand.pull[i] - hand.impulse[i] / h
-                hand.torque[i] = -hand.pull[3 + i] - hand.impulse[3 + i] / h
+                hand.force[i] = -hand.pull[i]
+                hand.torque[i] = -hand.pull[3 + i]
+
+
+@jit
+def forget(hands):
+    """Clear what hands know of earlier cycles, after one that failed."""
+    for k in range(MOST_HANDS):
+        hand = Hand(pointer(hands), k)
+        hand.known = 0.0
+        for i in range(6):
+            hand.impulse[i] = 0.0
+            hand.pull[i] = 0.0
+            hand.trend[i] = 0.0
 
 
 @jit

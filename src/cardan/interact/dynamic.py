@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cardan.dynamics import tables as dynamics_tables
-from cardan.dynamics.integrate import Integration
+from cardan.dynamics.integrate import Event, Integration
 from cardan.dynamics.tables import Soft
 from cardan.interact import tables
 from cardan.lazy import LazyModule
@@ -36,8 +36,22 @@ class DynamicRun(Integration):
         arrays = (self.q, self.v, self.floats, self.active, self.bounds)
         self._kept = [(array, np.empty_like(array)) for array in arrays]
         assert _adams.ADVANCE and _runge_kutta.ADVANCE  # load all kernels now, not in the first cycle
-        _dynamic.begin_hands(hands, self.q, self.step)
-        _dynamic.end_hands(hands, self.q, self.step)
+        _dynamic.begin_hands(hands, self.q, self.step, True)
+        _dynamic.keep_first(hands)
+        _dynamic.clear_impulses(hands)
+        _dynamic.end_hands(hands, self.q)
+
+    def _solve(self, op: int) -> int:
+        """An operation of hands at the state now."""
+        table = self.job.as_ints, self.control.as_floats
+        a = self._last_acceleration()
+        return int(_blocks.call_at(_dynamic.SOLVE, op, *table, self.q, self.v, self.extra, a, self.work))
+
+    def _end_hands(self) -> None:
+        """Forces on hands at the end of a cycle."""
+        _dynamic.end_hands(self._hands, self.q)
+        self.control.step = self.step
+        self._solve(dynamics_tables.FINISH)
 
     def _fill_extra(self) -> None:
         super()._fill_extra()
@@ -57,14 +71,14 @@ class DynamicRun(Integration):
                 del self.events[events:]
                 status = self._divide(time, parts)
         if status in (dynamics_tables.RUNNING, dynamics_tables.DONE):
-            _dynamic.end_hands(self._hands, self.q, self.step)
+            self._end_hands()
             del self.events[:-MOST_EVENTS]
             return tables.MOVING
         self.failed_step = self.step * np.nan_to_num(self.v)
         self._return(time + self.step, redundant)
         self.v[:] = 0.0
-        _dynamic.begin_hands(self._hands, self.q, self.step)  # they may have followed a pose that is not finite
-        _dynamic.end_hands(self._hands, self.q, self.step)
+        _dynamic.forget(self._hands)
+        _dynamic.end_hands(self._hands, self.q)  # they may have followed a pose that is not finite
         return tables.FAILED if status == dynamics_tables.NOT_FINITE else tables.STUCK
 
     def _return(self, time: float, redundant: float) -> None:
@@ -78,7 +92,7 @@ class DynamicRun(Integration):
         whole = self.step
         self.step = whole / parts
         for k in range(parts):
-            status = self._cycle(time + (k + 1) * self.step, whole - k * self.step)
+            status = self._cycle(time + (k + 1) * self.step, whole - k * self.step, k == 0)
             if _dynamic.turns_far(self._hands, self.v, MOST_TURN / self.step):
                 status = int(dynamics_tables.NOT_FINITE)
             if status not in (dynamics_tables.RUNNING, dynamics_tables.DONE):
@@ -86,26 +100,58 @@ class DynamicRun(Integration):
         self.step = whole
         return status
 
-    def _cycle(self, until: float, left: float | None = None) -> int:
-        """left: time [s] in which hands that hold reach their targets; that of one step, if it is not given."""
+    def _cycle(self, until: float, left: float | None = None, is_first: bool = True) -> int:
+        """left: time [s] in which hands that hold reach their targets; that of one step, if it is not given.
+
+        is_first: whether it is the first part of a cycle.
+        """
         c, h = self.control, self.step
-        _dynamic.begin_hands(self._hands, self.q, h if left is None else left)
-        self._soft.begins = 1
+        _dynamic.begin_hands(self._hands, self.q, h if left is None else left, is_first)
         c.drive_at = c.drive_count  # values of another time
-        status = self.begin()
-        self._soft.begins = 0
+        status = self._begin_hands()
         if status != dynamics_tables.RUNNING:
             return status
-        a = self._last_acceleration()
-        table = self.job.as_ints, c.as_floats
-        _blocks.call_at(
-            _dynamic.SOLVE, dynamics_tables.IMPLICIT, *table, self.q, self.v, self.extra, a, self.work
-        )
+        if self._solve(dynamics_tables.IMPLICIT):
+            c.drive_at = c.drive_count
+            status = self._begin()
+            if status != dynamics_tables.RUNNING:
+                return status
+        if is_first:
+            _dynamic.keep_first(self._hands)
         c.error = 0.0
         for _ in range(MOST_PARTS):
             status = self.advance(until, 10)
             if status != dynamics_tables.RUNNING:
                 break
+        return status
+
+    def _begin_hands(self) -> int:
+        """Start with the impulses of hands that hold; returns the status of the kernel.
+
+        A limit that is touched is a joint to a hand that leads into it, and has no force on one that leads away: first
+        no limit holds, then those that are touched and not left.  Impulses are those of the second.
+        """
+        before, count, v = self.bounds["side"].copy(), len(self.events), self.v.copy()
+        self._soft.begins = 1
+        if not (self.equations.stops and _dynamic.hold_any(self._hands)):
+            status = self.begin()
+            self._soft.begins = 0
+            return status
+        for k in np.flatnonzero(before):
+            self._set_side(int(k), 0.0)
+        status = self._begin()
+        if status == dynamics_tables.RUNNING and self._reach_stops(-1):
+            self.v[:] = v
+            _dynamic.clear_impulses(self._hands)
+            status = self._begin()
+            self._soft.begins = 0
+            if status == dynamics_tables.RUNNING:
+                status = self.begin()
+        self._soft.begins = 0
+        del self.events[count:]
+        for k in np.flatnonzero(self.bounds["side"] != before):
+            what = "reached" if self.bounds["side"][k] else "left"
+            self.events.append(Event(self.time, self.equations.stops[k].name, what))
         return status
 
     @property

@@ -109,6 +109,15 @@ class Hand:
         return vector
 
     @property
+    def redundant(self) -> int:
+        """Number of components, of 3, or 6 of a pose, in which the joints and the limits that are reached fix the hand.
+
+        Of a hand that is a constraint in a dynamic session, after a cycle; otherwise 0.  The hand does not follow its
+        target in these components, and has no force there.
+        """
+        return int(self._record.redundant)
+
+    @property
     def stiffness(self) -> float:
         """Stiffness of the hand [N/m]; rotations have the stiffness times the square of the body's size [N m/rad]."""
         return float(self._record.stiffness)

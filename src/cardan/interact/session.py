@@ -505,6 +505,7 @@ class Session:
         record = hand._record
         now = np.concatenate([position + euler.rotate(p, hand.local) - self._origin, p])
         record.write(now=now, target=now, asked=now, force=0.0, torque=0.0, seen=record.version, bad=0.0)
+        record.write(impulse=0.0, pull=0.0, trend=0.0, known=0.0, redundant=0.0)
 
     def _release(self, hand: Hand | int) -> None:
         with self._exclusive():

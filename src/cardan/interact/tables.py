@@ -54,6 +54,12 @@ class Hand(Table):
     off: Float  # whether a push does not act in this cycle, since it would pull
     start: Float[6]  # now at the start of a step [m]; then of a push its normal in world axes, of a pose κ|e|² [N m]
     bad: Float  # whether the target that was asked for last was refused
+    first: Float[6]  # of a hand that holds: pull just after the impulse
+    before: Float[6]  # pull at the end of the last cycle
+    jump: Float[6]  # e of the last cycle (_holds) [N], then [N m]
+    trend: Float[6]  # its last difference
+    known: Float  # cycles that it has held
+    redundant: Float  # components that the joints fix
 
 
 class Goal(Table):
