@@ -17,7 +17,8 @@ from cardan.dynamics._equations import roots
 from cardan.dynamics._soft import condense, evaluate_soft, factorise_soft, soften
 from cardan.dynamics.tables import ACCELERATION, FINISH, IMPLICIT, VELOCITY, WIDTH, Job, SoftWork, Work
 from cardan.interact._hands import back_rotated, rotated, turn_error, update_hand
-from cardan.interact._holds import eliminate_holds, factorise_holds, finish_holds, hold, is_holding
+from cardan.interact._holds import eliminate_holds, factorise_holds, fill_speeds, finish_holds, hold, is_holding
+from cardan.interact._trust import trusted_part
 from cardan.interact.tables import EVERY, FREE, HOLDS, MOST_HANDS, PUSH, SPRINGS, Control, Hand
 from cardan.kernel.jit import evaluator, inner, jit, plain
 from cardan.kernel.memory import pointer, tail
@@ -25,21 +26,6 @@ from cardan.solvers import tables as solvers_tables
 from cardan.system.tables import POSE
 
 JACOBIAN, GAMMA = plain(solvers_tables.JACOBIAN), plain(solvers_tables.GAMMA)
-
-
-@inner
-def fill_right(op, job, bias, right):
-    """What the velocity or the acceleration of every row is to be."""
-    if op == ACCELERATION:
-        for i in range(job.soft.rows):
-            right[i] = bias[i]
-        return
-    hands = job.soft_floats
-    for h in range(MOST_HANDS):
-        hand = Hand(hands, h)
-        if is_holding(hand):
-            for i in range(int(hand.rows)):
-                right[int(hand.row) + i] = hand.speed[i]
 
 
 @inner
@@ -215,16 +201,25 @@ def solve_holds(op, job, control, q, v, x, work):
     if is_new:
         condense(job, control, work)
         factorise_holds(job)
-    if op == ACCELERATION:
-        evaluate_soft(job, GAMMA, q, v, parts.bias)
-    fill_right(op, job, parts.bias, parts.right)
-    hold(job, parts.right, u)
-    for i in range(soft.rows):
-        for k in range(n):
-            u[n6 + k] += parts.forces[i] * parts.multipliers[n * i + k]
+    part = 1.0
+    if op == VELOCITY:
+        fill_speeds(job, parts.right)
+        hold(job, parts.right, u)
+        keep_forces(HOLDS, True, job, q)
+        part = trusted_part(job, control, q, v, u, work)
+        fill_speeds(job, parts.right)
+        for i in range(soft.rows):
+            parts.right[i] *= part
+    else:
+        evaluate_soft(job, GAMMA, q, v, parts.right)
+    if part < 1.0 or op == ACCELERATION:
+        hold(job, parts.right, u)
+        keep_forces(HOLDS, op == VELOCITY, job, q)
+        for i in range(soft.rows):
+            for k in range(n):
+                u[n6 + k] += parts.forces[i] * parts.multipliers[n * i + k]
     for i in range(n6 + n):
         x[i] = u[i]
-    keep_forces(HOLDS, op == VELOCITY, job, q)
 
 
 def _solve(op, ints, floats, q, v, x, a, memory):

@@ -163,6 +163,16 @@ def hold(job, right, u):
 
 
 @inner
+def fill_speeds(job, out):
+    """out ← w of every row."""
+    for h in range(MOST_HANDS):
+        hand = Hand(job.soft_floats, h)
+        if is_holding(hand):
+            for i in range(int(hand.rows)):
+                out[int(hand.row) + i] = hand.speed[i]
+
+
+@inner
 def eliminate_holds(job):
     """G of all rows ← that with the hands that hold; their own rows ← those of the unit matrix."""
     parts = SoftWork(job.soft.pieces, job.soft_memory)

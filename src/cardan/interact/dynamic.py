@@ -31,6 +31,7 @@ class DynamicRun(Integration):
         """Let the hands of a session act: the table of their rows, and their records."""
         self._soft, self._hands = soft, hands
         self._spring: FloatArray = np.zeros(self.v.size)
+        self._touched = self.bounds["side"].copy()  # limits that the last event of each reached
         soft.extra = self._spring if self.job.asks else self.extra
         self.job.soft_solver = _dynamic.SOLVE
         arrays = (self.q, self.v, self.floats, self.active, self.bounds)
@@ -119,10 +120,13 @@ class DynamicRun(Integration):
         if is_first:
             _dynamic.keep_first(self._hands)
         c.error = 0.0
+        count = len(self.events)
         for _ in range(MOST_PARTS):
             status = self.advance(until, 10)
             if status != dynamics_tables.RUNNING:
                 break
+        if len(self.events) > count or not _dynamic.hold_any(self._hands):
+            self._touched[:] = self.bounds["side"]
         return status
 
     def _begin_hands(self) -> int:
@@ -130,28 +134,32 @@ class DynamicRun(Integration):
 
         A limit that is touched is a joint to a hand that leads into it, and has no force on one that leads away: first
         no limit holds, then those that are touched and not left.  Impulses are those of the second.
+        A limit that would pull is released afterwards, and a hand carries what it does not.
         """
-        before, count, v = self.bounds["side"].copy(), len(self.events), self.v.copy()
         self._soft.begins = 1
         if not (self.equations.stops and _dynamic.hold_any(self._hands)):
             status = self.begin()
             self._soft.begins = 0
             return status
-        for k in np.flatnonzero(before):
+        count, v = len(self.events), self.v.copy()
+        for k in np.flatnonzero(self.bounds["side"]):
             self._set_side(int(k), 0.0)
         status = self._begin()
-        if status == dynamics_tables.RUNNING and self._reach_stops(-1):
+        is_touched = status == dynamics_tables.RUNNING and self._reach_stops(-1)
+        del self.events[count:]
+        for k in np.flatnonzero(self.bounds["side"] != self._touched):
+            what = "reached" if self.bounds["side"][k] else "left"
+            self.events.append(Event(self.time, self.equations.stops[k].name, what))
+        self._touched, count = self.bounds["side"].copy(), len(self.events)
+        if is_touched:
             self.v[:] = v
             _dynamic.clear_impulses(self._hands)
             status = self._begin()
             self._soft.begins = 0
             if status == dynamics_tables.RUNNING:
                 status = self.begin()
+            del self.events[count:]
         self._soft.begins = 0
-        del self.events[count:]
-        for k in np.flatnonzero(self.bounds["side"] != before):
-            what = "reached" if self.bounds["side"][k] else "left"
-            self.events.append(Event(self.time, self.equations.stops[k].name, what))
         return status
 
     @property

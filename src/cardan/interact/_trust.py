@@ -1,0 +1,133 @@
+"""How far a hand that holds goes towards its target in one cycle of h [s]: the part τ of its velocity w.
+
+A mechanism that starts with the velocity v goes on, without forces, with the accelerations by which its joints bend its
+path.  Those of the hands' rows are c.  In the scaled rows of :mod:`cardan.interact._holds`, with d = h w the way to the
+target, a = h J_s v the way that the joints leave of it, and b the part of h² c that no force of a hand changes, hands
+are after the time τ h, up to third order, at τ a + ½ τ² b.  The nearest point to the target is at the first zero of
+
+    −(d − τ a − ½ τ² b)·(a + τ b)        of 0 < τ ≤ 1.
+
+It is at τ = 1 for targets on the path; for targets far off a curved path a longer step would overshoot.
+
+The other part of c is removed by a force of the hand.  Near a pose in which joints fix a further component of the hand,
+such as a stretched arm, v and the acceleration a_h that this takes become large.  In the metric of M
+
+    τ ≤ 1/(4 ρ),   ρ = h |a_h|/|v|,
+
+so that such a pose is approached by a factor per cycle, and not passed within one.
+"""
+
+from math import sqrt
+
+from cardan.dynamics._dual import dot_6
+from cardan.dynamics._equations import call_algebra, roots, take_rows, update_gamma
+from cardan.dynamics._soft import GAMMA, SOLVE, evaluate_soft
+from cardan.dynamics.tables import WIDTH, SoftWork
+from cardan.interact._holds import fill_speeds
+from cardan.kernel.jit import inner
+from cardan.kernel.memory import tail
+
+STEPS = 16  # in which a zero is sought
+HALVINGS = 40  # of the step that contains it
+
+
+@inner
+def bend(job, control, q, v, u, work):
+    """bias ← S c, at v = M^−½ u.  Overwrites v, γ and X."""
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    soft = job.soft
+    n6 = WIDTH * job.bodies
+    inverse_roots = tail(roots(job), 2 * n6)
+    x = work.x
+    for i in range(n6):
+        v[i] = u[i] * inverse_roots[i]
+        x[i] = 0.0
+    update_gamma(job, q, v, work)
+    take_rows(job.pattern, work.scales, tail(work.values, job.rows), 1.0, tail(x, n6))
+    call_algebra(job, SOLVE, control, work)
+    c = parts.bias
+    evaluate_soft(job, GAMMA, q, v, c)
+    for i in range(soft.rows):
+        change = dot_6(tail(parts.entries, WIDTH * i), tail(x, WIDTH * soft.bodies[i]))
+        c[i] = parts.scales[i] * (change - c[i])
+
+
+@inner
+def energy_norm(job, rows):
+    """|R⁻¹ Qᵀ x| of scaled rows x: the least M-norm of a velocity that has their part in the basis; left ← Qᵀ x."""
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    soft = job.soft
+    most = soft.most
+    R = parts.triangle
+    z = parts.forces
+    square = 0.0
+    for c in range(soft.rank):
+        e = 0.0
+        for i in range(soft.rows):
+            e += parts.basis[most * c + i] * rows[i]
+        parts.left[c] = e
+        z[c] = e
+    for c in range(soft.rank - 1, -1, -1):
+        for k in range(c + 1, soft.rank):
+            z[c] -= R[most * c + k] * z[k]
+        z[c] /= R[most * c + c]
+        square += z[c] * z[c]
+    return sqrt(square)
+
+
+@inner
+def slope(t, ad, aa, ab, bd, bb):
+    """−(d − τ a − ½ τ² b)·(a + τ b)."""
+    return -ad + t * (aa - bd + t * (1.5 * ab + t * 0.5 * bb))
+
+
+@inner
+def first_zero(ad, aa, ab, bd, bb):
+    """The first zero of the slope in 0 < τ ≤ 1; 1 if there is none."""
+    low = 0.0
+    for k in range(1, STEPS + 1):
+        high = k / STEPS
+        if slope(high, ad, aa, ab, bd, bb) > 0.0:
+            for _ in range(HALVINGS):
+                middle = 0.5 * (low + high)
+                if slope(middle, ad, aa, ab, bd, bb) > 0.0:
+                    high = middle
+                else:
+                    low = middle
+            return high
+        low = high
+    return 1.0
+
+
+@inner
+def trusted_part(job, control, q, v, u, work):
+    """τ, for the velocity M^−½ u that the hands would have with all of w.  Overwrites v, γ, X, right, bias, forces."""
+    parts = SoftWork(job.soft.pieces, job.soft_memory)
+    soft = job.soft
+    h = control.step
+    a = parts.right
+    b = parts.bias
+    bend(job, control, q, v, u, work)
+    for i in range(soft.rows):
+        a[i] = parts.scales[i] * dot_6(tail(parts.entries, WIDTH * i), tail(u, WIDTH * soft.bodies[i]))
+    fast = energy_norm(job, a)
+    turned = h * energy_norm(job, b)
+    for i in range(soft.rows):
+        for c in range(soft.rank):
+            b[i] -= parts.basis[soft.most * c + i] * parts.left[c]
+    ad = 0.0
+    aa = 0.0
+    ab = 0.0
+    bd = 0.0
+    bb = 0.0
+    d = parts.forces
+    fill_speeds(job, d)
+    for i in range(soft.rows):
+        d[i] *= parts.scales[i]
+        ad += a[i] * d[i]
+        aa += a[i] * a[i]
+        ab += h * a[i] * b[i]
+        bd += h * b[i] * d[i]
+        bb += h * h * b[i] * b[i]
+    part = first_zero(ad, aa, ab, bd, bb) if ad > 0.0 else 1.0
+    return min(part, 0.25 * fast / turned) if 4.0 * turned > fast else part
