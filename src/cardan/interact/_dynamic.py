@@ -25,6 +25,7 @@ from cardan.kernel.memory import pointer, tail
 from cardan.solvers import tables as solvers_tables
 from cardan.system.tables import POSE
 
+HOLDING, AGAIN = 1, 2  # what IMPLICIT returns, added up
 JACOBIAN, GAMMA = plain(solvers_tables.JACOBIAN), plain(solvers_tables.GAMMA)
 
 
@@ -144,15 +145,25 @@ def has_holds(hands):
 
 
 @inner
-def solve_springs(job, control, q, v, a, work):
+def has_springs(hands):
+    """Whether a hand is a spring."""
+    found = False
+    for h in range(MOST_HANDS):
+        hand = Hand(hands, h)
+        if hand.kind != FREE and hand.role == SPRINGS:
+            found = True
+    return found
+
+
+@inner
+def solve_springs(job, control, q, v, a, holds, work):
     """PULL ← forces of springs over a cycle that begins with q, v and the acceleration a; a ← that with them.
 
-    With hands that hold, a must be computed again.
+    holds: whether hands hold; then a must be computed again.
     """
     parts = SoftWork(job.soft.pieces, job.soft_memory)
     soft = job.soft
     n6 = WIDTH * job.bodies
-    holds = has_holds(job.soft_floats)
     soft.which = EVERY if holds else SPRINGS
     soft.ready = 0
     u = parts.solution
@@ -228,19 +239,21 @@ def _solve(op, ints, floats, q, v, x, a, memory):
     A VELOCITY is changed at the start of a cycle only, by an impulse: afterwards it follows from the accelerations.
     It also computes the generalised forces of springs at q, as each stage of a step needs them.
     IMPLICIT: PULL ← forces of springs over a cycle that begins with q, v, and the acceleration a without them, which
-    becomes that with them; returns whether hands hold, so that it must be computed again.
+    becomes that with them; returns HOLDING if a hand holds, plus AGAIN if a must be computed again because of that.
     FINISH: forces on hands that hold, at the end of a cycle at q.
     """
     job = Job(ints)
     control = Control(floats)
     work = Work(job.pieces, memory)
     if op == FINISH:
-        if has_holds(job.soft_floats):
-            finish_holds(job, q, control.step)
+        finish_holds(job, q, control.step)
         return 0
     if op == IMPLICIT:
-        solve_springs(job, control, q, v, a, work)
-        return 1 if job.soft.rows > 0 and job.soft.which == EVERY else 0
+        holds = has_holds(job.soft_floats)
+        springs = has_springs(job.soft_floats)
+        if springs:
+            solve_springs(job, control, q, v, a, holds, work)
+        return (HOLDING if holds else 0) + (AGAIN if holds and springs else 0)
     if op == ACCELERATION or job.soft.begins != 0:
         solve_holds(op, job, control, q, v, x, work)
     if op == VELOCITY:
@@ -253,7 +266,10 @@ SOLVE = evaluator(_solve)
 
 @jit
 def begin_hands(hands, q, h, is_first):
-    """SPEED ← that with which each hand reaches its target in h [s]; PULL ← 0; at the first part of a cycle IMPULSE ← 0."""
+    """SPEED ← that with which each hand reaches its target in h [s]; PULL ← 0.
+
+    is_first: whether it is the first part of a cycle; then IMPULSE ← 0.
+    """
     for k in range(MOST_HANDS):
         hand = Hand(pointer(hands), k)
         if hand.kind != FREE:
@@ -323,12 +339,7 @@ def forget(hands):
 @jit
 def turns_far(hands, v, most):
     """Whether a hand that is a spring acts, and a component of an angular velocity is above most [rad/s], or NaN."""
-    pulled = False
-    for k in range(MOST_HANDS):
-        hand = Hand(pointer(hands), k)
-        if hand.kind != FREE and hand.role == SPRINGS:
-            pulled = True
-    if not pulled:
+    if not has_springs(pointer(hands)):
         return False
     for b in range(v.size // WIDTH):
         for i in range(3, WIDTH):

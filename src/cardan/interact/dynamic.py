@@ -31,6 +31,7 @@ class DynamicRun(Integration):
         """Let the hands of a session act: the table of their rows, and their records."""
         self._soft, self._hands = soft, hands
         self._spring: FloatArray = np.zeros(self.v.size)
+        self._holds = False  # whether hands held in the last cycle
         self._touched = self.bounds["side"].copy()  # limits that the last event of each reached
         soft.extra = self._spring if self.job.asks else self.extra
         self.job.soft_solver = _dynamic.SOLVE
@@ -51,8 +52,9 @@ class DynamicRun(Integration):
     def _end_hands(self) -> None:
         """Forces on hands at the end of a cycle."""
         _dynamic.end_hands(self._hands, self.q)
-        self.control.step = self.step
-        self._solve(dynamics_tables.FINISH)
+        if self._holds:
+            self.control.step = self.step
+            self._solve(dynamics_tables.FINISH)
 
     def _fill_extra(self) -> None:
         super()._fill_extra()
@@ -112,12 +114,14 @@ class DynamicRun(Integration):
         status = self._begin_hands()
         if status != dynamics_tables.RUNNING:
             return status
-        if self._solve(dynamics_tables.IMPLICIT):
+        found = self._solve(dynamics_tables.IMPLICIT)
+        self._holds = found > 0
+        if found & _dynamic.AGAIN:
             c.drive_at = c.drive_count
             status = self._begin()
             if status != dynamics_tables.RUNNING:
                 return status
-        if is_first:
+        if is_first and self._holds:
             _dynamic.keep_first(self._hands)
         c.error = 0.0
         count = len(self.events)
@@ -125,7 +129,7 @@ class DynamicRun(Integration):
             status = self.advance(until, 10)
             if status != dynamics_tables.RUNNING:
                 break
-        if len(self.events) > count or not _dynamic.hold_any(self._hands):
+        if len(self.events) > count or not self._holds:
             self._touched[:] = self.bounds["side"]
         return status
 

@@ -23,7 +23,7 @@ class Hand:
 
     ``target`` [m] and, of a pose, ``orientation`` (w, x, y, z), in world axes: set by the operator.  ``point`` [m]:
     where the grasped point is.  ``force`` [N] and ``torque`` [N m], at the grasped point, world axes: of the
-    mechanism on the hand.
+    mechanism on the hand.  ``redundant``: components in which the joints fix it.
     """
 
     __slots__ = ("_floats", "_origin", "_record", "_session", "body", "kind", "local")
@@ -94,7 +94,8 @@ class Hand:
     def force(self) -> FloatArray:
         """Force of the mechanism on the hand [N], world axes, shape (3,).
 
-        In kinematic mode it is stiffness·(point − target).
+        In kinematic mode it is stiffness·(point − target).  Of a constraint in dynamic mode it is that of inverse
+        dynamics at the end of the last cycle, in the directions that the joints leave free.
         """
         vector: FloatArray = self._record.force.copy()
         return vector

@@ -384,9 +384,9 @@ class Session:
 
         Kinematic: stiffness [N/m], 1 where none is given.  Where hands pull against each other or against the joints,
         the stiffer one is nearer to its target, and the force on it is stiffness times the distance.
-        Dynamic: hand="constraint" makes the point follow its target; the force is that of the constraint.  "spring"
-        has a stiffness and a damping [N s/m]; where none are given, they are those with which the mass of all bodies
-        would swing at 30 rad/s, critically damped.
+        Dynamic: hand="constraint" makes the point follow its target as far as the joints leave it free; the force is
+        that of inverse dynamics, in these directions.  "spring" has a stiffness and a damping [N s/m]; where none are
+        given, they are those with which the mass of all bodies would swing at 30 rad/s, critically damped.
         Rotations have the stiffness and the damping times the square of the body's size.
         """
         kind = "pose" if check.flag(pose, "pose") else "point"
