@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -237,6 +239,32 @@ def test_a_hand_on_two_freedoms_has_the_efforts_of_two_drivers(rate):
 
 
 @pytest.mark.parametrize("rate", RATES)
+def test_a_hand_beside_a_driver_feels_the_freedom_that_the_driver_leaves(rate):
+    """The shoulder is driven, and the hand follows the elbow's law: its moment about the elbow is that of a motor."""
+    m, cycles = arm(), 250
+    m.drive("shoulder", m["A"], lambda t: 0.4 * cd.sin(4 * t))
+    driven = m.copy()
+    driven.drive("elbow", driven["B"], lambda t: 0.6 + 0.5 * cd.sin(5 * t + 1))
+    motion = driven.move(np.arange(cycles + 1) / rate)
+    effort, errors, peak = motion.effort("elbow"), [], 0.0
+    with m.session(motion.states[0], mode="dynamic", rate=rate) as ses:
+        hand = ses.grasp("b", (1, 0, 0))
+        for k, state in enumerate(motion.states[1:], 1):
+            hand.target = state["b"].point((1, 0, 0))
+            ses.step()
+            wanted = -effort[k] * np.cross([0, 0, 1], hand.target - state["b"].position)
+            errors.append(np.abs(hand.force - wanted).max())
+            peak = max(peak, np.abs(wanted).max())
+        assert max(errors[SETTLED:]) < BAR * peak
+        assert hand.redundant == 2
+    with driven.session(motion.states[0], mode="dynamic", rate=rate) as ses:
+        hand = ses.grasp("b", (1, 0, 0))
+        for _ in range(5):
+            ses.step()
+        assert not hand.force.any() and hand.redundant == 3
+
+
+@pytest.mark.parametrize("rate", RATES)
 def test_a_pose_of_a_free_body_feels_newton_and_euler(rate):
     m = cd.Mechanism("stone", gravity=(0, 0, -GRAVITY))
     stone = m.body("stone", mass=2.0, inertia=np.diag([0.1, 0.2, 0.3]), center=(0.1, 0.2, 0))
@@ -300,6 +328,30 @@ def test_a_jump_of_the_target_is_an_impulse_and_the_opposite_one_in_the_next_cyc
             ses.step()
             forces.append(hand.force[1] / (inertia * jump * rate**2))
         np.testing.assert_allclose(forces, [-1, 1, 0, 0, 0, 0], atol=1e-4)
+
+
+def test_a_wheel_that_turns_by_a_third_of_a_radian_per_cycle_follows():
+    """At a constant speed no force acts."""
+    m = cd.Mechanism("disc", gravity=(0, 0, 0))
+    disc = m.body("disc", mass=2.0, inertia=np.diag([0.1, 0.1, 0.2]))
+    with m.session(mode="dynamic") as ses:
+        hand = ses.grasp(disc, pose=True)
+        for k in range(100):
+            angle = 0.3 * (k + 1)
+            hand.orientation = (np.cos(angle / 2), 0, 0, np.sin(angle / 2))
+            ses.step()
+            assert abs(ses.state["disc"].quaternion @ hand.orientation) == pytest.approx(1.0, abs=1e-9)
+        np.testing.assert_allclose(np.r_[hand.force, hand.torque], 0.0, atol=1e-6)
+
+
+def test_a_servo_has_the_same_force():
+    with pendulum().session(mode="dynamic", rate=200) as ses:
+        hand = ses.grasp("bar", (1, 0, 0))
+        servo = ses.serve()
+        time.sleep(0.05)
+        assert servo.stop().cycles > 2
+        np.testing.assert_allclose(hand.force, [0, -MASS * GRAVITY * 0.5, 0], atol=1e-9)
+        assert hand.redundant == 2
 
 
 def test_targets_1_mm_off_the_path_have_no_force_of_their_own_at_any_rate():

@@ -1,20 +1,22 @@
 """How far a hand that holds goes towards its target in one cycle of h [s]: the part τ of its velocity w.
 
 A mechanism that starts with the velocity v goes on, without forces, with the accelerations by which its joints bend its
-path.  Those of the hands' rows are c.  In the scaled rows of :mod:`cardan.interact._holds`, with d = h w the way to the
-target, a = h J_s v the way that the joints leave of it, and b the part of h² c that no force of a hand changes, hands
-are after the time τ h, up to third order, at τ a + ½ τ² b.  The nearest point to the target is at the first zero of
+path.  Those of the hands' rows are c.  In the scaled rows of :mod:`cardan.interact._holds`, let Q be what the joints
+leave free, d = h w the way to the target, a its part in Q, and n = h J_s v − a the way that drivers make.  Let b be the
+part of h² c outside of Q, which no force of a hand changes.  With τ w hands end, up to third order, at τ a + n + ½ τ² b.
+The nearest of these points to the target is at the first zero of
 
-    −(d − τ a − ½ τ² b)·(a + τ b)        of 0 < τ ≤ 1.
+    −(d − n − τ a − ½ τ² b)·(a + τ b) = −a·a + τ (a·a − b·(d − n)) + ½ τ³ b·b     of 0 < τ ≤ 1.
 
 It is at τ = 1 for targets on the path; for targets far off a curved path a longer step would overshoot.
 
 The other part of c is removed by a force of the hand.  Near a pose in which joints fix a further component of the hand,
 such as a stretched arm, v and the acceleration a_h that this takes become large.  In the metric of M
 
-    τ ≤ 1/(4 ρ),   ρ = h |a_h|/|v|,
+    τ ≤ max(1/(4 ρ), 7/4 − 3/2 ρ),   ρ = h |a_h|/|v|,
 
-so that such a pose is approached by a factor per cycle, and not passed within one.
+so that such a pose is approached by a factor per cycle, and not passed within one.  Elsewhere ρ is about the angle by
+which a body turns in a cycle; up to 0.5 rad, τ is one.
 """
 
 from math import sqrt
@@ -27,8 +29,8 @@ from cardan.interact._holds import fill_speeds
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import tail
 
-STEPS = 16  # in which a zero is sought
-HALVINGS = 40  # of the step that contains it
+LONGEST = 0.5  # ρ of a whole step
+HALVINGS = 50  # of the interval that contains a zero
 
 
 @inner
@@ -76,27 +78,22 @@ def energy_norm(job, rows):
 
 
 @inner
-def slope(t, ad, aa, ab, bd, bb):
-    """−(d − τ a − ½ τ² b)·(a + τ b)."""
-    return -ad + t * (aa - bd + t * (1.5 * ab + t * 0.5 * bb))
+def first_zero(linear, cubic):
+    """The first zero of −1 + linear τ + cubic τ³, cubic ≥ 0, in 0 < τ ≤ 1; 1 if there is none.
 
-
-@inner
-def first_zero(ad, aa, ab, bd, bb):
-    """The first zero of the slope in 0 < τ ≤ 1; 1 if there is none."""
+    There is one at the most, because the cubic is convex and negative at zero.
+    """
     low = 0.0
-    for k in range(1, STEPS + 1):
-        high = k / STEPS
-        if slope(high, ad, aa, ab, bd, bb) > 0.0:
-            for _ in range(HALVINGS):
-                middle = 0.5 * (low + high)
-                if slope(middle, ad, aa, ab, bd, bb) > 0.0:
-                    high = middle
-                else:
-                    low = middle
-            return high
-        low = high
-    return 1.0
+    high = 1.0
+    if linear + cubic <= 1.0:
+        return 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if middle * (linear + middle * middle * cubic) > 1.0:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 @inner
@@ -111,23 +108,24 @@ def trusted_part(job, control, q, v, u, work):
     for i in range(soft.rows):
         a[i] = parts.scales[i] * dot_6(tail(parts.entries, WIDTH * i), tail(u, WIDTH * soft.bodies[i]))
     fast = energy_norm(job, a)
+    for i in range(soft.rows):
+        for c in range(soft.rank):
+            a[i] -= parts.basis[soft.most * c + i] * parts.left[c]  # now n/h
+    square = 0.0
+    for c in range(soft.rank):
+        square += parts.left[c] * parts.left[c]
     turned = h * energy_norm(job, b)
     for i in range(soft.rows):
         for c in range(soft.rank):
             b[i] -= parts.basis[soft.most * c + i] * parts.left[c]
-    ad = 0.0
-    aa = 0.0
-    ab = 0.0
-    bd = 0.0
-    bb = 0.0
     d = parts.forces
     fill_speeds(job, d)
+    aside = 0.0
+    bent = 0.0
     for i in range(soft.rows):
-        d[i] *= parts.scales[i]
-        ad += a[i] * d[i]
-        aa += a[i] * a[i]
-        ab += h * a[i] * b[i]
-        bd += h * b[i] * d[i]
-        bb += h * h * b[i] * b[i]
-    part = first_zero(ad, aa, ab, bd, bb) if ad > 0.0 else 1.0
-    return min(part, 0.25 * fast / turned) if 4.0 * turned > fast else part
+        aside += h * b[i] * (parts.scales[i] * d[i] - a[i])
+        bent += h * h * b[i] * b[i]
+    part = first_zero(1.0 - aside / square, 0.5 * bent / square) if square > 0.0 else 1.0
+    if turned > LONGEST * fast:
+        part = min(part, max(0.25 * fast / turned, 1.75 - 1.5 * turned / fast))
+    return part
