@@ -3,7 +3,7 @@
 A mechanism that starts with the velocity v goes on, without forces, with the accelerations by which its joints bend its
 path.  Those of the hands' rows are c.  In the scaled rows of :mod:`cardan.interact._holds`, let Q be what the joints
 leave free, d = h w the way to the target, a its part in Q, and n = h J_s v − a the way that drivers make.  Let b be the
-part of h² c outside of Q, which no force of a hand changes.  With τ w hands end, up to third order, at τ a + n + ½ τ² b.
+part of h² c outside of Q, which no force of a hand changes.  With τ w hands end at τ a + n + ½ τ² b, up to third order.
 The nearest of these points to the target is at the first zero of
 
     −(d − n − τ a − ½ τ² b)·(a + τ b) = −a·a + τ (a·a − b·(d − n)) + ½ τ³ b·b     of 0 < τ ≤ 1.
