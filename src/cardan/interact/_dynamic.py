@@ -213,22 +213,21 @@ def solve_holds(op, job, control, q, v, x, work):
         condense(job, control, work)
         factorise_holds(job)
     part = 1.0
-    if op == VELOCITY:
-        fill_speeds(job, parts.right)
-        hold(job, parts.right, u)
-        keep_forces(HOLDS, True, job, q)
-        part = trusted_part(job, control, q, v, u, work)
-        fill_speeds(job, parts.right)
-        for i in range(soft.rows):
-            parts.right[i] *= part
-    else:
-        evaluate_soft(job, GAMMA, q, v, parts.right)
-    if part < 1.0 or op == ACCELERATION:
+    while True:
+        if op == ACCELERATION:
+            evaluate_soft(job, GAMMA, q, v, parts.right)
+        else:
+            fill_speeds(job, part, parts.right)
         hold(job, parts.right, u)
         keep_forces(HOLDS, op == VELOCITY, job, q)
-        for i in range(soft.rows):
-            for k in range(n):
-                u[n6 + k] += parts.forces[i] * parts.multipliers[n * i + k]
+        if op == ACCELERATION or part < 1.0:
+            break
+        part = trusted_part(job, control, q, v, u, work)
+        if not part < 1.0:
+            break
+    for i in range(soft.rows if op == ACCELERATION else 0):
+        for k in range(n):
+            u[n6 + k] += parts.forces[i] * parts.multipliers[n * i + k]
     for i in range(n6 + n):
         x[i] = u[i]
 

@@ -163,13 +163,13 @@ def hold(job, right, u):
 
 
 @inner
-def fill_speeds(job, out):
-    """out ← w of every row."""
+def fill_speeds(job, part, out):
+    """out ← a part of w of every row."""
     for h in range(MOST_HANDS):
         hand = Hand(job.soft_floats, h)
         if is_holding(hand):
             for i in range(int(hand.rows)):
-                out[int(hand.row) + i] = hand.speed[i]
+                out[int(hand.row) + i] = part * hand.speed[i]
 
 
 @inner

@@ -119,7 +119,7 @@ def trusted_part(job, control, q, v, u, work):
         for c in range(soft.rank):
             b[i] -= parts.basis[soft.most * c + i] * parts.left[c]
     d = parts.forces
-    fill_speeds(job, d)
+    fill_speeds(job, 1.0, d)
     aside = 0.0
     bent = 0.0
     for i in range(soft.rows):
