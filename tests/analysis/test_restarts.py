@@ -80,6 +80,16 @@ def test_no_solvable_case_is_a_conflict_or_nearly_fits_from_20_uniform_starts(co
 
 
 @pytest.mark.slow
+def test_a_local_minimum_that_all_restarts_end_at_is_not_said_to_be_rounded_data():
+    """Of this case all 200 restarts from some starts end at 9e-4 L, although it has a solution."""
+    case = solvable.generate(1, 171)
+    m = build(case)
+    start = {name: tuple(pose) for name, pose in solvable.starts_of(case, 1, uniform=True)[0].items()}
+    result = m.assemble(start)
+    assert result.ok or ("rounded data" not in result.text() and result.repairs == [])
+
+
+@pytest.mark.slow
 def test_solvable_cases_run_in_processes_of_their_own():
     report = run.run_starts(0, range(3), 2, jobs=1)
     assert [found.index for found in report.outcomes] == [0, 1, 2]

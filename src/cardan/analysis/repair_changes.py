@@ -257,7 +257,7 @@ def _moved(drawing: Drawing, source: Source, move: Move) -> Source:
         if chosen:
             record = _moved_record(record, chosen, body, move)
         if name == joint.name:
-            moved = [(at, tuple(move.point(p)) if at == named else p) for at, p in record.locations]
+            moved: list[Any] = [(at, tuple(move.point(p)) if at == named else p) for at, p in record.locations]
             record = record._replace(locations=tuple(moved))
         records.append(record)
     serials = {counted._serial for _, counted in joint.angles}

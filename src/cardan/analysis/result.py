@@ -33,6 +33,7 @@ class Status(StrEnum):
 
 
 REPAIRS_TOLD = 4  # in a text
+ROUNDED = 1e-5  # a residual below, after all restarts, is taken for that of rounded data
 NEARLY_MET = 1e-3  # a smaller residual is compared with the tolerance in the advice
 
 _ADVICE = {
@@ -108,12 +109,11 @@ class AssemblyResult:
     def repairs(self) -> list[Repair]:
         """Changes that undo a usual mistake, and with which it can be assembled; the smallest first.
 
-        They are searched for where the constraints contradict each other, or all restarts have failed, when they are
-        first asked for: see :mod:`cardan.analysis.repairs`.  The mechanism is not changed.
+        They are searched for if the status is a conflict, when they are first asked for: see
+        :mod:`cardan.analysis.repairs`.  The mechanism is not changed.
         """
         if self._repairs is None:
-            is_wrong = self.status in (Status.CONFLICT, Status.STALLED, Status.ITERATION_LIMIT) and self._is_searched
-            if not is_wrong or self._drawing is None:
+            if self.status is not Status.CONFLICT or self._drawing is None:
                 return []
             from cardan.analysis.repairs import find_repairs
 
@@ -155,7 +155,7 @@ class AssemblyResult:
             lines += [f"  it can be assembled with one change: {repair.text}" for repair in repairs[:REPAIRS_TOLD]]
             if len(repairs) > REPAIRS_TOLD:
                 lines.append(f"  and {len(repairs) - REPAIRS_TOLD} more such changes: see result.repairs")
-            is_told = found or repairs if self.status is Status.CONFLICT else nearly and self._is_searched
+            is_told = found or repairs if self.status is Status.CONFLICT else nearly and self._seems_rounded
             if not is_told:
                 is_plain = self.status is Status.STALLED and self.method != "auto"
                 lines.append(f"  {_ADVICE[Status.DIVERGED if is_plain else self.status]}")
@@ -170,18 +170,22 @@ class AssemblyResult:
         return "\n".join(lines)
 
     def _nearly(self) -> str:
-        """Advice if the constraints fit nearly; "" if they do not.
-
-        That data are rounded is said only if all restarts have found no better pose, or if there is none.
-        """
+        """Advice if the constraints fit nearly; "" if they do not."""
         if not self._is_nearly_met:
             return ""
         worst = self.worst[0]
         misses = f"{worst.name!r} misses by {worst.text()}"
         accepts = f"tolerance={accepting_tolerance(self.residual):.0e} accepts this pose"
-        if self._is_searched:
+        if self._seems_rounded:
             return f"the constraints nearly fit, as rounded data do: {misses}; {accepts}"
-        return f"{misses}; {accepts}, but there may be a better one: fewer restarts were made than by default"
+        return f"{misses}; {accepts}, but there may be a better one"
+
+    @property
+    def _seems_rounded(self) -> bool:
+        """Whether a small misfit is left in the best pose: the constraints contradict each other, or all restarts were
+        made and the residual is smaller than in local minima of mechanisms that fit."""
+        is_small = self._is_searched and self.residual <= ROUNDED
+        return self._is_nearly_met and (self.status is Status.CONFLICT or is_small)
 
     @property
     def _is_nearly_met(self) -> bool:
