@@ -1027,7 +1027,7 @@ def test_a_motion_is_read_by_body_and_by_coordinate_and_copies_by_value():
     with pytest.raises(cd.UnknownNameError, match=r"'crnk'.*did you mean 'crank'"):
         motion.positions("crnk")
     assert np.array_equal(motion.coordinate("A"), motion.coordinate(m["A"]))
-    with pytest.raises(cd.ModelError, match=r"coordinate was given <.*crank.*such as m\['A'\]"):
+    with pytest.raises(cd.ModelError, match=r"'crank' was given, which is a body; .*such as m\['A'\]"):
         motion.coordinate("crank")
 
 

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cardan.analysis.ownership import check_own, chosen_coordinate
+from cardan.analysis.readings import Readings
 from cardan.diagnosis.causes import rings
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.lazy import LazyModule
 from cardan.system import check
-from cardan.system.html import as_html, table_of
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
 if TYPE_CHECKING:
     from cardan.dynamics.build import Inverse
-    from cardan.dynamics.reactions import ConstraintForces, Reaction
+    from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction
 
-_output = LazyModule("cardan.analysis.output")
 _pulling = LazyModule("cardan.dynamics.pulling_contacts")
 _reactions = LazyModule("cardan.dynamics.reactions")
 _simulation = LazyModule("cardan.analysis.simulation")
@@ -61,7 +59,7 @@ class Undriven(NamedTuple):
         return f"undriven: {self.freedoms} {'freedom' if self.freedoms == 1 else 'freedoms'} of {names}{more}; {law}"
 
 
-class Motion:
+class Motion(Readings):
     """States along a driven motion.
 
     ``ok``: all times were reached.  ``status`` and ``reason``: how the motion ended, and why.  ``times`` [s]: those
@@ -144,7 +142,7 @@ class Motion:
         If no constraint depends on the angle, the mechanism does not count its turns; then they are counted here, from
         the first time.  Raises ModelError if two times are too far apart to count the turns in between.
         """
-        joint = chosen_coordinate(joint, of, self._source)
+        joint = chosen_coordinate("coordinate", joint, of, self._source, self._system)
         if not self.states:
             return np.empty(0)
         values = joint.values(self.states)
@@ -202,6 +200,10 @@ class Motion:
         results = self.times, q, v, a, forces.multipliers
         return *self._notes, *_pulling.pulling(forces.equations, model.connections, results, forces.is_shared)
 
+    def _acting(self) -> tuple[ConstraintForces, Mapping[str, Connection]]:
+        (forces, _), model = self._inverse()
+        return forces, model.connections
+
     def _inverse(self) -> tuple[tuple[ConstraintForces, FloatArray], Inverse]:
         assert self._needs is not None  # Mechanism.move sets it
         if not self.states:
@@ -209,16 +211,6 @@ class Motion:
         if self._forces is None:
             self._forces = _reactions.inverse(self._needs.equations(self._system), self.states)
         return self._forces, self._needs
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the bodies."""
-        return self._system.names
-
-    def table(self) -> dict[str, FloatArray]:
-        """Times, poses and velocities as columns by title, for ``pandas.DataFrame(motion.table())``."""
-        found: dict[str, FloatArray] = _output.columns(self)
-        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a number that is not finite becomes None."""
@@ -237,23 +229,6 @@ class Motion:
             "times": self.times.tolist(),
             "bodies": {name: {word: plain(of(name)) for word, of in read.items()} for name in self.names},
         }
-
-    def plot(self, *coordinates: Joint | Coordinate) -> Any:
-        """A matplotlib figure: these coordinates over time, or the positions of all bodies if none is given."""
-        return _output.draw(self, coordinates)
-
-    def save(self, path: str | Path, *, mechanism: Any = None) -> None:
-        """Write a file, by the ending of its name; what was there before is replaced when the new file is complete.
-
-        ``.html``: a page that plays and scrubs it in a browser, from disk.  ``.csv``: poses and velocities.  ``.svg``,
-        ``.pdf``: charts over time, as :meth:`plot`.  ``.png``: a picture of the mechanism in the last state.  ``.gif``:
-        an animation.  ``.glb``: an animated model for other programs.  mechanism: whose parts are drawn, if the result
-        was pickled.
-        """
-        _output.save(self, path, mechanism)
-
-    def _repr_html_(self) -> str:
-        return as_html(self.text(), table_of(self.table()))
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         return None, {key: getattr(self, key) for key in self.__slots__} | {"_forces": None, "_source": None}

@@ -475,7 +475,8 @@ class Reader(Ends):
         table = self._table(path, value)
         self._need(path, table, spec.POSE, ("bodies",))
         names = tuple(self.m._model.bodies)
-        index = {body: k for k, body in enumerate(names)}
+        index = Index({body: k for k, body in enumerate(names)})
+        index.joints = dict(self.m._model.joints)
         q = np.array([(*body.position, *body.orientation) for body in self.m._model.bodies.values()]).reshape(-1, 7)
         v = np.zeros((len(names), 6))
         has_rates = False
@@ -521,7 +522,6 @@ class Reader(Ends):
             variables[key] = self._number((*path, "variables", key), given, "")
         rates = v if has_rates else None
         if parameters and not self.problems:
-            index = Index(index)
             index.contacts = touches(  # not those of m.system, which would compile the kernels of traced shapes
                 {body._serial: body.name for body in self.m._model.bodies.values()},
                 {angle._serial: angle.key for angle in self.m._model.drawing.counted_angles()},

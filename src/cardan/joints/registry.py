@@ -243,11 +243,25 @@ class Joint:
     def coordinate(self, state: State, name: str | None = None) -> float:
         """One coordinate; the name may be omitted where there is only one."""
         self._check_state(state)
+        return self.chosen(name).value(state)
+
+    def rate(self, state: State, name: str | None = None) -> float:
+        """The rate of one coordinate in a state with velocities: [m/s], or [rad/s]."""
+        self._check_state(state)
+        return self.chosen(name).rate(state)
+
+    def acceleration(self, state: State, name: str | None = None) -> float:
+        """The acceleration of one coordinate in a state with accelerations: [m/s²], or [rad/s²]."""
+        self._check_state(state)
+        return self.chosen(name).acceleration(state)
+
+    def chosen(self, name: str | None = None) -> Coordinate:
+        """One of its coordinates; the name may be omitted where there is only one."""
         if name is None and not self.kind.coordinates:
             what = f"joint {self.name!r} ({self.kind.name})"
             raise ModelError(f"{what} has no coordinates; use cd.coordinate(frame_a, frame_b, of)")
         only = next(iter(self.kind.coordinates)) if name is None and len(self.kind.coordinates) == 1 else name
-        return self.of(only).value(state)  # type: ignore[arg-type]
+        return self.of(only)  # type: ignore[arg-type]  # None is refused with the names
 
     def relative(self, state: State) -> Relative:
         """Pose of b in a."""
