@@ -109,7 +109,7 @@ if TYPE_CHECKING:
     from cardan.constraints.user_motion import JointMotion, joint_motion
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.dynamics.loads import Load
-    from cardan.errors import CardanError, ModelError, ReadOnlyError, SessionError, UnknownNameError
+    from cardan.errors import ArgumentError, CardanError, ModelError, ReadOnlyError, SessionError, UnknownNameError
     from cardan.files.problems import FileError
     from cardan.files.reader import load
     from cardan.interact.hand import Hand
@@ -151,7 +151,7 @@ _MODULES = {
     "constraints.user": "primitive rate_primitive",
     "diagnosis.freedom": "Diagnosis",
     "dynamics.loads": "Load",
-    "errors": "CardanError ModelError ReadOnlyError SessionError UnknownNameError",
+    "errors": "ArgumentError CardanError ModelError ReadOnlyError SessionError UnknownNameError",
     "files.problems": "FileError",
     "files.reader": "load",
     "interact.hand": "Hand",
@@ -186,6 +186,7 @@ logging.getLogger("cardan").addHandler(logging.NullHandler())
 checkout.make_kernels()
 
 __all__ = [
+    "ArgumentError",
     "AssemblyOptions",
     "AssemblyResult",
     "Attachment",

@@ -118,7 +118,7 @@ def test_a_joint_with_several_coordinates_is_asked_for_one():
             *("t [s]", "pin.angle [rad]", "pin.displacement [m]", "rate(pin.angle) [rad/s]"),
             *("acceleration(pin.angle) [rad/s²]", "acceleration(pin.displacement) [m/s²]", "effort(push) [N]"),
         ]
-    with pytest.raises(cd.ModelError, match="no velocities.*m.solve_rates"):
+    with pytest.raises(cd.ModelError, match=r"no velocities.*m\.solve_rates"):
         m.state.rate("pin.angle")
     rated = m.solve_rates(m.assemble().state)
     assert rated.rate("pin.angle") == pytest.approx(3.0)

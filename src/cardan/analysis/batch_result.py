@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.analysis.result import Status
+from cardan.calls import explains
 from cardan.errors import ModelError
 from cardan.system import check
 from cardan.system.state import FloatArray, State
@@ -17,6 +18,7 @@ from cardan.system.system import IntArray, System
 _NUMBERS = ("coordinates", "angles", "residual", "tolerance", "iterations", "restarts")
 
 
+@explains()
 @dataclass(slots=True, eq=False, repr=False)
 class BatchResult:
     """Verdicts of many assemblies, as arrays of the length of the batch.

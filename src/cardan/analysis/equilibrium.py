@@ -18,6 +18,7 @@ from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.result import AssemblyResult
 from cardan.analysis.simulate import principal_pose
 from cardan.analysis.simulation import Energy, Simulation, SimulationStatus
+from cardan.calls import explains
 from cardan.coordinates import verdict
 from cardan.coordinates.rates import at_origins
 from cardan.dynamics.build import connections, equations_of
@@ -50,6 +51,7 @@ class EquilibriumStatus(StrEnum):
     STUCK = "stuck"  # the joints do not allow a step along the force
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
 class Equilibrium:
     """A pose at rest.
@@ -79,9 +81,9 @@ class Equilibrium:
         """No force along the free motions is left."""
         return self.status is EquilibriumStatus.FOUND
 
-    def coordinate(self, joint: str | Joint | Coordinate) -> float:
+    def coordinate(self, joint: str | Joint | Coordinate, of: str | None = None) -> float:
         """A coordinate of a joint [m, rad]; see :meth:`Simulation.coordinate`."""
-        return float(self._at_rest().coordinate(joint)[0])
+        return float(self._at_rest().coordinate(joint, of)[0])
 
     def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
         """Force and torque of a joint, shape (3,) each, with the arguments of :meth:`cardan.Simulation.reaction`."""

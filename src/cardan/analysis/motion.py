@@ -10,6 +10,7 @@ import numpy as np
 
 from cardan.analysis.ownership import check_own, chosen_coordinate
 from cardan.analysis.readings import Readings
+from cardan.calls import explains
 from cardan.diagnosis.causes import rings
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
@@ -39,6 +40,7 @@ class MotionStatus(StrEnum):
     DEAD_POINT = "dead point"  # the drivers cannot move the mechanism any further
     LIMIT = "limit"  # a coordinate reached its limit
     CONTACT = "contact"  # a contact ended: at an edge, a pole, or where the shapes would cross
+    UNDEFINED = "undefined"  # a driver has no value at later times, such as past the end of a spline
     LOST = "lost"  # no pose was found near the last one
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
@@ -59,12 +61,14 @@ class Undriven(NamedTuple):
         return f"undriven: {self.freedoms} {'freedom' if self.freedoms == 1 else 'freedoms'} of {names}{more}; {law}"
 
 
+@explains()
 class Motion(Readings):
     """States along a driven motion.
 
     ``ok``: all times were reached.  ``status`` and ``reason``: how the motion ended, and why.  ``times`` [s]: those
     reached.  ``states``: at these times, each with velocities.  ``state``: the final state.  It lies between two times
-    for the statuses dead point, limit, contact and lost; it is None if not assembled, otherwise the last of the states.
+    for the statuses dead point, limit, contact, undefined and lost; it is None if not assembled, otherwise the last of
+    the states.
     ``steps``: total number of steps.  ``undriven``: what the drivers leave free at the first time, by connected pieces.
     ``notes``: contacts that were drawn on the other side, and contacts that pull.
     """

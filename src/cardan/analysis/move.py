@@ -36,7 +36,7 @@ from cardan.analysis.reasons import contradicting_drivers, contradiction, locked
 from cardan.analysis.step_interior import RETRY, AnglesCounted, Limits
 from cardan.analysis.undriven import LeastVelocity, undriven
 from cardan.constraints.jets import Jet
-from cardan.constraints.signal import Remembered
+from cardan.constraints.signal import Remembered, UndefinedError, last_defined
 from cardan.coordinates import formulations, rates, verdict
 from cardan.diagnosis import elimination
 from cardan.errors import ModelError
@@ -72,7 +72,9 @@ BOUNDED: Final = 1e-3  # of the driver rates, velocities times σ: those at a de
 SOON: Final = 1e-6  # of the time span: a driver that leaves the range of its coordinate within it ends the motion
 AHEAD: Final = 1e-6  # [rad], lengths in L: extrapolation beyond the end, to find limits that stop the motion
 
-BETWEEN: Final = (MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.CONTACT, MotionStatus.LOST)
+BETWEEN: Final = (
+    *(MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.CONTACT, MotionStatus.UNDEFINED, MotionStatus.LOST),
+)
 
 Progress = Callable[[float], None]
 
@@ -101,7 +103,8 @@ def move(
     first = assemble(system, start, float(wanted[0]), options)
     if not first.ok:
         return Motion(system, [], MotionStatus.NOT_ASSEMBLED, f"at t = {wanted[0]:g} s: {first.text()}")
-    path = _Path(system, first.state, wanted, tolerance, deadline)
+    wanted, end, undefined = _defined(system, wanted)
+    path = _Path(system, first.state, np.append(wanted, end), tolerance, deadline)
     if (stopped := path.conflict()) is not None:
         return Motion(system, [], *stopped, undriven=path.undriven, notes=first.notes)
     states = [path.state()]
@@ -117,10 +120,25 @@ def move(
             rotation.append(path.take_rotation())
             if progress is not None:
                 progress(k / (len(wanted) - 1))
+        if undefined and status is MotionStatus.DONE:
+            status, reason = path.advance(end) or (MotionStatus.UNDEFINED, undefined)
+    except UndefinedError as error:
+        status, reason = MotionStatus.UNDEFINED, f"ended at t = {path.time:.9g} s: {error}"
     except KeyboardInterrupt:
         status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; earlier states are kept"
     last = path.state() if status in BETWEEN else states[-1]
     return Motion(system, states, status, reason, last, path.steps, rotation, path.undriven, first.notes)
+
+
+def _defined(system: System, wanted: FloatArray) -> tuple[FloatArray, float, str]:
+    """The times at which the drivers have values, the time of their end, and why they end; "" if they do not."""
+    signals = [signal for _, signal in system.rated.signals] + [function for _, _, function in system.timed]
+    found = last_defined(signals, float(wanted[0]), float(wanted[-1]))
+    if found is None:
+        return wanted, float(wanted[-1]), ""
+    end, error = found
+    reached = np.abs(wanted - wanted[0]) <= abs(end - wanted[0])
+    return wanted[reached], end, f"the drivers end at t = {end:.9g} s: {error}"
 
 
 def _check_times(times: Any) -> FloatArray:

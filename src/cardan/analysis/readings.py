@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cardan.analysis.ownership import check_own, chosen_coordinate
+from cardan.calls import explains
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.joints.coordinates import Course, course, still
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _output = LazyModule("cardan.analysis.output")
 
 
+@explains()
 class Readings:
     """Methods of motions and simulations, which have the poses and the rates of every body as arrays."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from cardan.calls import explains
 from cardan.errors import ModelError
 from cardan.system.html import as_html
 from cardan.system.residuals import Violation, accepting_tolerance, violations
@@ -44,6 +45,7 @@ _ADVICE = {
 }
 
 
+@explains()
 @dataclass(slots=True, eq=False, repr=False)
 class AssemblyResult:
     """The verdict of an assembly, and its state.

@@ -24,6 +24,7 @@ from cardan import joints
 from cardan.analysis.batch import assemble_many
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.starts import tail_of
+from cardan.calls import explains
 from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.coordinates import formulations, rates, verdict
 from cardan.errors import ModelError
@@ -54,6 +55,7 @@ class Output(NamedTuple):
     unit: str
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
 class Sensitivity:
     """Derivatives of outputs with respect to parameters, at a state.
@@ -92,6 +94,7 @@ class Sensitivity:
         return "\n".join(lines)
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
 class Tolerances:
     """What tolerances ±t of parameters do to outputs, all arrays in metres and radians, shape (outputs,).
@@ -221,8 +224,7 @@ def _output(drawing: Drawing, what: str, given: Any) -> tuple[list[str], Relatio
                 check_body(drawing.contents, what, body)
         rows = given[0].rows
         return [given[0].name if rows == 1 else f"{given[0].name} {i}" for i in range(rows)], relation
-    item = drawing.contents.item(given) if isinstance(given, str) else given
-    chosen = chosen_coordinate(drawing.contents, what, item, None)
+    chosen = chosen_coordinate(drawing.contents, what, given, None)
     for body in chosen.bodies:
         check_body(drawing.contents, what, body)
     single = chosen.joint and len(drawing.contents.joints[chosen.joint].kind.coordinates) == 1

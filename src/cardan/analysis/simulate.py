@@ -15,7 +15,7 @@ from cardan.analysis.contact_ends import lost_contacts, refuse_jumps, told
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, listed
 from cardan.analysis.simulation import Simulation, SimulationStatus
-from cardan.constraints.signal import GivenRate
+from cardan.constraints.signal import GivenRate, UndefinedError, last_defined
 from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import freedom
 from cardan.dynamics import tables
@@ -133,6 +133,13 @@ def _simulate(
         _check_fit(system, found.state, options.tolerance)
     first = found.state.time
     outputs = _outputs(first, duration, o.step, o.times)
+    end, undefined = first + duration, None
+    if equations.system.signals or equations.system.timed:
+        every = [s for _, s in equations.system.signals] + [f for _, _, f in equations.system.timed]
+        undefined = last_defined(every, first, end)
+        if undefined is not None and undefined[0] > first:
+            end = undefined[0]
+            outputs = np.append(outputs[outputs < end], end)
     if len(outputs) * equations.columns > MOST_NUMBERS:
         raise ModelError(f"{len(outputs)} outputs would take too much memory; give the times of fewer outputs: times=")
     if not found.ok:
@@ -146,7 +153,6 @@ def _simulate(
     if given is not None and state.names != found.state.names:  # another order of the bodies
         given = given[[state.names.index(name) for name in found.state.names]]
     v = start_velocities(own, found.state, given)
-    end = first + duration
     settings = Settings(o.method, o.step, o.rtol, o.max_step, o.stabilization, o.gain)
     kind = GeneralizedAlpha if o.method == "generalized_alpha" else Integration
     run = kind(equations, q, v, first, outputs, end=end, settings=settings)
@@ -158,7 +164,7 @@ def _simulate(
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
             text = "the velocities at the start contradict joints or drivers; they were changed by up to"
             notes.append(f"{text} {change:.3g}")
-    return _go_on(run, code, first + duration, notes, deadline, o.progress)
+    return _go_on(run, code, end, notes, deadline, o.progress, "" if undefined is None else str(undefined[1]))
 
 
 def _check_fit(system: System, state: State, tolerance: float) -> None:
@@ -198,7 +204,8 @@ def resume(simulation: Simulation, max_seconds: float | None, progress: Callable
     if simulation._run is None or simulation.status not in STOPPED:
         raise ModelError(f"the simulation ended ({simulation.status}); only one that was stopped can be resumed")
     run, last = simulation._run
-    return _go_on(copy.deepcopy(run), tables.RUNNING, last, list(simulation._notes), deadline, progress)
+    given = copy.deepcopy(run), tables.RUNNING, last, list(simulation._notes), deadline, progress
+    return _go_on(*given, simulation._undefined)
 
 
 def _go_on(
@@ -208,8 +215,12 @@ def _go_on(
     notes: list[str],
     deadline: float | None,
     progress: Callable[[float], None] | None,
+    undefined: str,
 ) -> Simulation:
-    """Integrate until the time ``last``, or until it ends for another reason."""
+    """Integrate until the time ``last``, or until it ends for another reason.
+
+    undefined: why a driver has no value later, if the run was to go on.
+    """
     c = run.control
     first = run.first
     by_python = run.job.asks or isinstance(run, GeneralizedAlpha)
@@ -232,6 +243,8 @@ def _go_on(
                 break
     except KeyboardInterrupt:
         status, reason = SimulationStatus.INTERRUPTED, f"interrupted at t = {run.time:g} s; {KEPT}"
+    except UndefinedError as error:
+        status, reason = SimulationStatus.UNDEFINED, f"{error}; earlier results are kept"
     except NotFiniteError as error:
         status, reason = SimulationStatus.NOT_FINITE, f"{error}; earlier results are kept"
     if code in STATUS:
@@ -248,6 +261,8 @@ def _go_on(
             run.events += [Event(run.time, name, "contact ended") for name in lost]
             run.end_here()
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
+    if undefined and status is SimulationStatus.DONE:
+        status, reason = SimulationStatus.UNDEFINED, f"the drivers end at t = {last:g} s: {undefined}"
     if status in UNREACHED and not run.turns_far:
         reason += _driver_reason(run) or _singular_reason(run)
     if code == tables.NOT_CLOSED and (unmet := _contradicted_rates(run)):
@@ -264,7 +279,7 @@ def _go_on(
         redundant=bool(c.redundant),
         events=run.events,
     )
-    simulation._run = run, last
+    simulation._run, simulation._undefined = (run, last), undefined
     return simulation
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from cardan.analysis.ownership import check_own, chosen_coordinate
 from cardan.analysis.readings import Readings
+from cardan.calls import explains
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
 from cardan.dynamics.pulling_contacts import pulling
@@ -48,6 +49,7 @@ class SimulationStatus(StrEnum):
     LIMIT = "limit"  # a driver pushes a coordinate against its limit
     CONTACT = "contact"  # a contact ended: at an edge, a pole, or where the shapes would cross
     STEP_TOO_SMALL = "step too small"  # no step met rtol
+    UNDEFINED = "undefined"  # a driver has no value at later times, such as past the end of a spline
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
 
@@ -101,6 +103,7 @@ class States(Sequence[State]):
         return (self._simulation._state(k) for k in range(len(self)))
 
 
+@explains()
 class Simulation(Readings):
     """A motion under forces.
 
@@ -143,6 +146,7 @@ class Simulation(Readings):
         self._source: tuple[Any, int] | None = None  # the mechanism, and how often it had been edited
         self.events = tuple(events)
         self._run: tuple[Integration, float] | None = None  # and the time at which it was to end [s]
+        self._undefined = ""  # why a driver has no value after that time
 
     @property
     def ok(self) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.analysis.equilibrium import INDIFFERENT, assembled, released
+from cardan.calls import explains
 from cardan.coordinates.rates import at_origins
 from cardan.dynamics.build import equations_of
 from cardan.dynamics.static_forces import AtRest
@@ -29,6 +30,7 @@ REAL: Final = 1e-7  # of the largest eigenvalue: smaller parts are rounding, who
 ComplexArray = NDArray[np.complex128]
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
 class Linearization:
     """Small motions about a state at rest: ż = A z, z = (y, u).

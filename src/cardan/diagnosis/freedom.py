@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cardan.calls import explains
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.rate_rows import RateRows
 from cardan.diagnosis import elimination, second_order
@@ -61,6 +62,7 @@ class Equation(NamedTuple):
     row: int
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagnosis:
     """The mobility of a mechanism in one pose.

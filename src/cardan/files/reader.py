@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from cardan import contents
+from cardan.calls import explained
 from cardan.constraints import user
 from cardan.constraints.registry import KINDS
 from cardan.errors import ModelError
@@ -113,6 +114,7 @@ def _dotted(path: Path) -> str:
     return ".".join(str(part) for part in path)
 
 
+@explained
 def load(path: str | FilePath) -> Mechanism:
     """The mechanism in a file ``*.cardan.toml``, or JSON of the same schema.
 
@@ -315,8 +317,12 @@ class Reader(Ends):
             self._shape((*path, "shapes", k), shape, body)
 
     def _inertia(self, path: Path, value: Any) -> Any:
-        if type(value) is not list or not all(type(row) is list for row in value):
-            ways = "it must be three rows of three numbers, [[Ixx, Ixy, Ixz], [Ixy, Iyy, Iyz], [Ixz, Iyz, Izz]]"
+        are_rows = type(value) is list and all(type(row) is list for row in value)
+        if type(value) is not list or not (are_rows or (len(value) == 3 and not any(type(x) is list for x in value))):
+            ways = (
+                "it must be three rows of three numbers, [[Ixx, Ixy, Ixz], [Ixy, Iyy, Iyz], [Ixz, Iyz, Izz]], or three "
+                "moments about the axes of the body"
+            )
             self.problem(path, f"it is {short(value)}; {ways}")
             raise Skip
         return self._numbers(path, value, "")

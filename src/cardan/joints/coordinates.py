@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from cardan.calls import explained, explains
 from cardan.constraints.registry import KINDS, FeatureKind
 from cardan.errors import ModelError
 from cardan.math import euler
@@ -93,6 +94,7 @@ def still(local: FloatArray) -> Course:
     return Course(local, np.zeros_like(local), np.zeros_like(local))
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
 class Coordinate:
     """One coordinate between two ends, ready to be driven, limited or coupled.
@@ -286,6 +288,7 @@ _NEEDS_FRAMES: Final[Mapping[str, tuple[bool, bool]]] = {
 }
 
 
+@explained
 def coordinate(a: Frame | Point, b: Frame | Point, of: str = "angle") -> Coordinate:
     """A coordinate between two frames or points, for drivers, limits and couplings, where there is no joint.
 

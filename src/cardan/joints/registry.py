@@ -16,6 +16,7 @@ from typing import Any, Generic, ParamSpec
 
 import numpy as np
 
+from cardan.calls import explains
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, Rule
 from cardan.system import check
@@ -164,6 +165,7 @@ def method_kind(
     return REGISTRY.setdefault(name, JointKind(name, role, build, {}, takes, parts=parts, implied=implied))
 
 
+@explains()
 @read_only("remove it, m.remove({name!r}), and add it again")
 @dataclass(frozen=True, slots=True, eq=False)
 class Joint:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.calls import explains
 from cardan.errors import ModelError, ReadOnlyError
 from cardan.math import euler
 from cardan.system import check
@@ -29,6 +30,7 @@ WAYS: Final = {  # by attribute: how to get a state in which it differs
 _set = object.__setattr__  # for the constructor of poses: their __setattr__ raises
 
 
+@explains()
 class Pose:
     """Pose of one body: position [m] in world, quaternion (w, x, y, z), matrix A body → world; velocities, if known."""
 
@@ -175,6 +177,7 @@ def _read_only(name: str) -> property:
     return property(attrgetter(f"_{name}"), _refusal(name), _refusal(name))
 
 
+@explains()
 class State(Mapping[str, Pose]):
     """Poses of the bodies of a mechanism by name, with velocities and time.
 
