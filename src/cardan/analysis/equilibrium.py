@@ -30,6 +30,7 @@ from cardan.joints import Coordinate, Joint
 from cardan.system import check
 from cardan.system.drawing import Drawing
 from cardan.system.parts import Body
+from cardan.system.saving import Saved
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -53,7 +54,7 @@ class EquilibriumStatus(StrEnum):
 
 @explains()
 @dataclass(frozen=True, slots=True, eq=False)
-class Equilibrium:
+class Equilibrium(Saved):
     """A pose at rest.
 
     ``ok``: no force along the free motions is left.  ``status`` and ``reason``: how the search ended, and why.

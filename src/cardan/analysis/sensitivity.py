@@ -37,6 +37,7 @@ from cardan.system import tables as layout
 from cardan.system.drawing import Drawing
 from cardan.system.parts import Frame, Point
 from cardan.system.relations import Bundle, Relation
+from cardan.system.saving import Saved
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -57,7 +58,7 @@ class Output(NamedTuple):
 
 @explains()
 @dataclass(frozen=True, slots=True, eq=False)
-class Sensitivity:
+class Sensitivity(Saved):
     """Derivatives of outputs with respect to parameters, at a state.
 
     ``matrix``, shape (outputs, parameters): ∂output/∂parameter.  ``values``, shape (outputs,): of the outputs, in
@@ -96,7 +97,7 @@ class Sensitivity:
 
 @explains()
 @dataclass(frozen=True, slots=True, eq=False)
-class Tolerances:
+class Tolerances(Saved):
     """What tolerances ±t of parameters do to outputs, all arrays in metres and radians, shape (outputs,).
 
     ``worst``: Σ |∂g/∂v| t, the linear bound.  ``rss``: √Σ (∂g/∂v t)².  ``contributions``, shape (outputs, parameters):

@@ -201,6 +201,8 @@ def _of_redundancy(system: System, run: Integration, state: State) -> list[str]:
 def resume(simulation: Simulation, max_seconds: float | None, progress: Callable[[float], None] | None) -> Simulation:
     """See :meth:`cardan.analysis.simulation.Simulation.resume`."""
     deadline = None if max_seconds is None else clock.perf_counter() + check.positive(max_seconds, "max_seconds")
+    if simulation._run is None and simulation.status in STOPPED:
+        raise ModelError("a simulation that was loaded cannot be resumed; simulate from its last state")
     if simulation._run is None or simulation.status not in STOPPED:
         raise ModelError(f"the simulation ended ({simulation.status}); only one that was stopped can be resumed")
     run, last = simulation._run

@@ -36,6 +36,7 @@ from cardan.solvers.problem import Problem
 from cardan.system import check
 from cardan.system.html import as_html
 from cardan.system.residuals import Violation, accepting_tolerance, violations
+from cardan.system.saving import Saved
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -64,7 +65,7 @@ class Equation(NamedTuple):
 
 @explains()
 @dataclass(frozen=True, slots=True, eq=False)
-class Diagnosis:
+class Diagnosis(Saved):
     """The mobility of a mechanism in one pose.
 
     ``dof``: independent motions there, without drivers and limits; ``undriven``: those left with the drivers.  Both are

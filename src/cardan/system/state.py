@@ -18,6 +18,7 @@ from cardan.system import check
 from cardan.system import tables as layout
 from cardan.system.html import Table, as_html, table_of
 from cardan.system.orientation import orientation
+from cardan.system.saving import Saved
 
 FloatArray = NDArray[np.float64]
 
@@ -107,10 +108,12 @@ class Index(dict[str, int]):
     """Numbers of bodies by name; ``contacts``: by name, what reads them in a state (:class:`Touch`).
 
     ``joints``: by name, those of the mechanism when it was packed; None where they are not known, as after pickling.
+    ``contents``: all items of the mechanism then, likewise.
     """
 
     contacts: Mapping[str, Touch] = MappingProxyType({})
     joints: Mapping[str, Any] | None = None
+    contents: Any = None
 
     def joint(self, key: str) -> Any:
         """A joint by its name, or a coordinate by "joint.coordinate"."""
@@ -178,7 +181,7 @@ def _read_only(name: str) -> property:
 
 
 @explains()
-class State(Mapping[str, Pose]):
+class State(Saved, Mapping[str, Pose]):
     """Poses of the bodies of a mechanism by name, with velocities and time.
 
     ``coordinates`` [m, 1], shape (bodies, 7): r and p of each body.

@@ -238,7 +238,7 @@ class System:
     def _derived(self, source: Source) -> System:
         """Another system of the same joints."""
         made = System.from_source(source)
-        made.index.joints = self.index.joints
+        made.index.joints, made.index.contents = self.index.joints, self.index.contents
         return made
 
     @classmethod
