@@ -735,7 +735,7 @@ function = "2*pi*t"
         ("mass = 2.5", "mass = -2.5", 15, "bodies.lever.mass", "the mass of body 'lever' is -2.5; it must be above"),
         ("300.0, 100.0, 200.0", "300.0, 100.0", 14, "bodies.lever.position", "it has 2 numbers, [300.0, 100.0]; it"),
         ("[300.0, 100.0, 200.0]", '"0 0 1"', 14, "bodies.lever.position", "it is '0 0 1'; it must be a list of 3"),
-        ("mass = 2.5", "inertia = [1, 2, 3]", 15, "bodies.lever.inertia", "it must be three rows of three numbers"),
+        ("mass = 2.5", "inertia = [1, 2]", 15, "bodies.lever.inertia", "it must be three rows of three numbers"),
         ("[500.0, 0.0, 0.0]", "[500.0]", 29, "joints.rod.b.point", "it has 1 number, [500.0]; it must be a list of 3"),
         ("-9.81]", "]", 3, "gravity", "it has 2 numbers, [0.0, 0.0]; it must be a list of 3"),
         ('"L/2"', '"K/2"\nK = "2*H"', 11, "parameters.H", "'K', which comes later in the file; put 'K' before 'H'"),

@@ -7,13 +7,12 @@ import numbers
 import pickle
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.constraints.expression import Graph
+from cardan.constraints.expression import Graph, digests
 from cardan.constraints.jets import Jet
 from cardan.errors import ModelError
 
@@ -166,13 +165,7 @@ def recorded(function: Any, count: int, *rest: Any) -> tuple[bytes, ...] | None:
         rows = [graph.lift(item) for item in (result if isinstance(result, list | tuple) else [result])]
     except Exception:  # the user's function can raise any exception
         return None
-    found: list[bytes] = []  # by node
-    for node in graph.nodes:
-        terms = [found[argument.index] for argument in node.arguments]
-        if node.operation in ("+", "*"):
-            terms.sort()
-        found.append(sha256(b"|".join([f"{node.operation} {node.value!r}".encode(), *terms])).digest())
-    return tuple([found[row.index] for row in rows])
+    return digests([node.plain() for node in graph.nodes], [row.index for row in rows])
 
 
 def last_defined(signals: Iterable[Any], first: float, last: float) -> tuple[float, UndefinedError] | None:

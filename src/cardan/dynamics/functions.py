@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cardan.constraints import codegen, kernels
-from cardan.constraints.expression import Graph, Plain
+from cardan.constraints.expression import Graph, Plain, digests
 from cardan.constraints.jets import DERIVATIVES
 from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import check_picklable, recorded
@@ -30,12 +30,20 @@ class NotFiniteError(ModelError):
     """A load has no finite force at a time; it may have had one before."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
     """The graph of a function f(t, coordinate, rate), as plain values: it is pickled and compared without it."""
 
     nodes: tuple[Plain, ...]
     row: int
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Recorded):
+            return NotImplemented
+        return digests(self.nodes, (self.row,)) == digests(other.nodes, (other.row,))
+
+    def __hash__(self) -> int:
+        return hash(digests(self.nodes, (self.row,)))
 
     def address(self) -> int:
         """Address of its kernel in this process: f(x, constants, value, derivatives), x = (t, coordinate, rate)."""

@@ -17,6 +17,7 @@ from typing import Any, Generic, ParamSpec
 import numpy as np
 
 from cardan.calls import explains
+from cardan.constraints.registry import Primitive
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, Rule
 from cardan.system import check
@@ -280,7 +281,7 @@ class Joint:
     def description(self) -> tuple[Any, ...]:
         """All that defines the joint, as plain values: equal descriptions, equal joints."""
         ends = tuple(end.description() for end in self.ends)
-        told = tuple((k, v.description() if isinstance(v, Formula) else v) for k, v in self.parameters)
+        told = tuple((k, v.description() if isinstance(v, Formula | Primitive) else v) for k, v in self.parameters)
         return self.name, self.kind.name, ends, told
 
     def __repr__(self) -> str:

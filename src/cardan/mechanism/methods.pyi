@@ -22,7 +22,9 @@ class Methods:
     def fixed(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """Frame b coincides with frame a: 6 equations."""
     @overload
-    def fixed(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def fixed(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Frame b coincides with frame a: 6 equations.
 
         a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
@@ -32,7 +34,9 @@ class Methods:
     def revolute(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a."""
     @overload
-    def revolute(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def revolute(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a.
 
         a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
@@ -42,7 +46,9 @@ class Methods:
     def prismatic(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """Translation along z without rotation: 5 equations.  Coordinate: displacement of b along z_a."""
     @overload
-    def prismatic(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def prismatic(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Translation along z without rotation: 5 equations.  Coordinate: displacement of b along z_a.
 
         a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
@@ -52,7 +58,9 @@ class Methods:
     def cylindrical(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """Translation along z and rotation about it: 4 equations.  Coordinates: angle, displacement."""
     @overload
-    def cylindrical(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def cylindrical(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Translation along z and rotation about it: 4 equations.  Coordinates: angle, displacement.
 
         a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
@@ -62,7 +70,9 @@ class Methods:
     def spherical(self, name: str, /, a: Point | Frame, b: Point | Frame) -> Joint:
         """A ball joint: two points coincide, 3 equations."""
     @overload
-    def spherical(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def spherical(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """A ball joint: two points coincide, 3 equations.
 
         a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
@@ -76,7 +86,9 @@ class Methods:
         b is turned about z_b: for R₁(q₁) R₂(q₂) take q₁ = angle_a and q₂ = −angle_b.
         """
     @overload
-    def universal(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def universal(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Origins coincide, z_a ⟂ z_b: 4 equations.  Coordinates: angle_a of z_b about z_a, angle_b of z_a about z_b.
 
         R_AB = R_z(angle_a) C R_z(−angle_b), where C maps z_b to x_a and x_b to z_a.  So angle_b is minus the angle by which
@@ -94,7 +106,7 @@ class Methods:
         """
     @overload
     def constant_velocity(
-        self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
     ) -> Joint:
         """A joint between two shafts along z_a and z_b that turn at equal speeds at any bend: 4 equations.
 
@@ -108,7 +120,9 @@ class Methods:
     def planar(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """Frame b moves in the xy plane of frame a and rotates about its normal: 3 equations.  Coordinates: x, y, angle."""
     @overload
-    def planar(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def planar(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Frame b moves in the xy plane of frame a and rotates about its normal: 3 equations.  Coordinates: x, y, angle.
 
         a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
@@ -125,8 +139,8 @@ class Methods:
         self,
         name: str,
         /,
-        a: Body,
-        b: Body,
+        a: Body | str,
+        b: Body | str,
         pitch: Length,
         *,
         offset: Length = 0.0,
@@ -160,8 +174,8 @@ class Methods:
         self,
         name: str,
         /,
-        a: Body,
-        b: Body,
+        a: Body | str,
+        b: Body | str,
         angle: Angle,
         *,
         cosine: bool = False,
@@ -181,7 +195,9 @@ class Methods:
     def parallel(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """The z axes point the same way: 2 equations.  Coordinate: angle from x_a to x_b about z_a."""
     @overload
-    def parallel(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def parallel(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """The z axes point the same way: 2 equations.  Coordinate: angle from x_a to x_b about z_a.
 
         a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
@@ -192,7 +208,7 @@ class Methods:
         """z_a ⟂ z_b: 1 equation."""
     @overload
     def perpendicular(
-        self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
     ) -> Joint:
         """z_a ⟂ z_b: 1 equation.
 
@@ -203,7 +219,9 @@ class Methods:
     def orientation(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """Frame b has the orientation of frame a, and its origin is free: 3 equations.  Coordinates: x, y, z of b in a."""
     @overload
-    def orientation(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def orientation(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Frame b has the orientation of frame a, and its origin is free: 3 equations.  Coordinates: x, y, z of b in a.
 
         a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
@@ -214,7 +232,7 @@ class Methods:
         """A point of body a on the z axis of a frame of body b: 2 equations.  Coordinate: displacement of a along it."""
     @overload
     def point_on_line(
-        self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
     ) -> Joint:
         """A point of body a on the z axis of a frame of body b: 2 equations.  Coordinate: displacement of a along it.
 
@@ -226,7 +244,7 @@ class Methods:
         """A point of body a in the xy plane of a frame of body b: 1 equation.  Coordinates: x, y of a in the plane."""
     @overload
     def point_in_plane(
-        self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
     ) -> Joint:
         """A point of body a in the xy plane of a frame of body b: 1 equation.  Coordinates: x, y of a in the plane.
 
@@ -241,7 +259,16 @@ class Methods:
         """
     @overload
     def line_distance(
-        self, name: str, /, a: Body, b: Body, distance: Length, *, at: Any = None, axis: Any = None, x: Any = None
+        self,
+        name: str,
+        /,
+        a: Body | str,
+        b: Body | str,
+        distance: Length,
+        *,
+        at: Any = None,
+        axis: Any = None,
+        x: Any = None,
     ) -> Joint:
         """A point of body a at a distance [m] from the z axis of a frame of body b: 1 equation; 2 if the distance is 0.
 
@@ -258,7 +285,16 @@ class Methods:
         """
     @overload
     def plane_distance(
-        self, name: str, /, a: Body, b: Body, distance: Length, *, at: Any = None, axis: Any = None, x: Any = None
+        self,
+        name: str,
+        /,
+        a: Body | str,
+        b: Body | str,
+        distance: Length,
+        *,
+        at: Any = None,
+        axis: Any = None,
+        x: Any = None,
     ) -> Joint:
         """A point of body a at a distance [m] from the xy plane of a frame of body b, positive towards z: 1 equation.
 
@@ -304,7 +340,8 @@ class Methods:
     def drive(self, name: str, coordinate: Given, function: CoordinateOfTime, *, of: str | None = None) -> Joint:
         """Make a coordinate follow a function of time [s]: ``m.drive("motor", hinge, lambda t: 2 * cd.pi * t)``.
 
-        coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
+        coordinate: a joint or its name, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has
+        several.
         function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a constant number; or
         a spline: cd.spline(times, values), a SciPy spline, or a table (times, values).
         It is called with t as a jet, so that rate and acceleration are computed together with the value.  It need only be

@@ -201,7 +201,7 @@ def inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
     A moment that was rounded or measured may exceed the sum by the factor ROUNDED_MOMENTS.
     """
     rows = _three(value, what)
-    if all([np.ndim(row) == 0 and not isinstance(row, str | bytes | Mapping | Set) for row in rows]):
+    if not any([hasattr(row, "__len__") for row in rows]):
         rows = np.diag(numbers(rows, 3, what)).tolist()
     matrix = np.array([numbers(row, 3, f"a row of {what}") for row in rows])
     size = float(np.abs(matrix).max())
