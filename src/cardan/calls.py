@@ -18,6 +18,7 @@ from cardan.errors import ArgumentError
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 def explained(function: F, name: str = "") -> F:
@@ -73,32 +74,38 @@ def problem_of(
     parameters = list(signature.parameters.values())[is_method:]
     args = args[is_method:]
     by_place = [p for p in parameters if p.kind in POSITIONAL]
-    by_name = [p.name for p in parameters if p.kind is not inspect.Parameter.POSITIONAL_ONLY and p.kind in _NAMED]
-    takes_more = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
-    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
-    first_only = [p.name for p in parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY]
-    for word in options:
-        if word in first_only and not takes_any:
-            return f"{word!r} is given by its place, without {word}="
-        if word not in by_name and not takes_any:
-            return f"no argument is named {word!r}; {offer(word, by_name)}"
-        if word in [p.name for p in by_place[: len(args)] if p.name in by_name]:
-            return f"{word!r} was given twice, by its place and by its name"
-    if len(args) > len(by_place) and not takes_more:
-        allowed = ", ".join(p.name for p in by_place)
-        others = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
-        most = f"{len(by_place)} at most, {allowed}," if by_place else "none"
-        way = f"; give others by name: {', '.join(f'{word}=' for word in others[:6])}" if others else ""
+    is_open = [p.kind for p in parameters]
+    problem = "" if inspect.Parameter.VAR_KEYWORD in is_open else _unknown(parameters, options)
+    problem = problem or _given_twice(by_place[: len(args)], options)
+    if problem:
+        return problem
+    if len(args) > len(by_place) and inspect.Parameter.VAR_POSITIONAL not in is_open:
+        others = [f"{p.name}=" for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+        most = f"{len(by_place)} at most, {', '.join(p.name for p in by_place)}," if by_place else "none"
+        way = f"; give others by name: {', '.join(others[:6])}" if others else ""
         return f"{len(args)} arguments were given by their place; {most} may be{way}"
-    required = [p for p in parameters if p.default is p.empty and p.kind in (*POSITIONAL, *_NAMED)]
     given = {p.name for p in by_place[: len(args)]} | set(options)
-    missing = [repr(p.name) for p in required if p.name not in given]
-    if missing:
-        return f"it was not given {' and '.join([', '.join(missing[:-1]), missing[-1]] if missing[1:] else missing)}"
+    needed = [p for p in parameters if p.default is p.empty and p.kind in (*POSITIONAL, *NAMED)]
+    missing = [repr(p.name) for p in needed if p.name not in given]
+    return f"it was not given {' and '.join(filter(None, [', '.join(missing[:-1]), missing[-1]]))}" if missing else ""
+
+
+def _unknown(parameters: Sequence[inspect.Parameter], options: Mapping[str, Any]) -> str:
+    """A name that no argument has, or that belongs to an argument without a name."""
+    by_name = [p.name for p in parameters if p.kind in NAMED]
+    first = [p.name for p in parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY]
+    for word in options:
+        if word in first:
+            return f"{word!r} is given by its place, without {word}="
+        if word not in by_name:
+            return f"no argument is named {word!r}; {offer(word, by_name)}"
     return ""
 
 
-_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+def _given_twice(taken: Sequence[inspect.Parameter], options: Mapping[str, Any]) -> str:
+    """taken: the parameters that are given by their place."""
+    twice = [p.name for p in taken if p.kind in NAMED and p.name in options]
+    return f"{twice[0]!r} was given twice, by its place and by its name" if twice else ""
 
 
 def offer(word: str, valid: Sequence[str]) -> str:

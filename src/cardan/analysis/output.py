@@ -15,7 +15,7 @@ import numpy as np
 from cardan.dynamics.reactions import effort_units
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint, Role
-from cardan.system import atomic
+from cardan.system import atomic, saving
 from cardan.system.state import FloatArray
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from cardan.analysis.simulation import Simulation
 
 CHARTS: Final = (".svg", ".pdf")  # coordinates or positions over time
-SAVED: Final = (".npz", ".json")  # results, for cd.load_result
 SHOWN: Final = (".png", ".gif", ".glb", ".html")  # of the mechanism, by cardan.view
 COLORS: Final = ("#2a78d6", "#d6632a", "#2a9d5c", "#8a4fd0", "#c2a000", "#555555")
 INK: Final = "#222222"
@@ -52,8 +51,8 @@ def save(result: Motion | Simulation, path: str | Path, mechanism: Any = None, g
         drawn = io.BytesIO()
         draw(result, chosen).savefig(drawn, format=suffix[1:])
         data = drawn.getvalue()
-    elif suffix in SAVED:
-        data = import_module("cardan.files.results").to_bytes(suffix, result, mechanism)
+    elif suffix in saving.SUFFIXES:
+        data = saving.to_bytes(suffix, result, mechanism)
     elif suffix in SHOWN:
         shown = _drawn(result, mechanism)
         # Imported by name when it is needed: results must not import the layer above.
@@ -63,7 +62,7 @@ def save(result: Motion | Simulation, path: str | Path, mechanism: Any = None, g
             export = import_module("cardan.view.export")
             data = export.to_bytes(suffix, shown, result.states, result.times, _poses(result))
     else:
-        valid = ", ".join((".csv", *SAVED, *SHOWN, *CHARTS))
+        valid = ", ".join((".csv", *saving.SUFFIXES, *SHOWN, *CHARTS))
         raise ModelError(f"the file is {str(path)!r}; its name must end in {valid}")
     atomic.write(target, data)
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from cardan.errors import ModelError
 from cardan.files.problems import FileError, Problem
+from cardan.system.saving import SUFFIXES
 
-SUFFIXES: Final = (".npz", ".json")
 DOCUMENT: Final = "document"  # the member of a .npz with the JSON document
 MOST_BYTES: Final = {".npz": 8_000_000_000, ".json": 500_000_000}  # of a file
 MOST_ARRAYS: Final = 10_000

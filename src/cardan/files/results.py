@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import Enum
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -33,7 +32,6 @@ from cardan.errors import ModelError
 from cardan.files import container, reader, writer
 from cardan.files.units import SI
 from cardan.mechanism import Mechanism
-from cardan.system import atomic
 from cardan.system.drawing import Drawing
 from cardan.system.formulas import Formula, plain_at
 from cardan.system.residuals import Violation
@@ -49,15 +47,6 @@ ENUMS: Final = (Status, MotionStatus, SimulationStatus, EquilibriumStatus)
 RESULTS: Final = {kind.__name__: kind for kind in (*DATACLASSES, Motion, Simulation, State)}
 PARTS: Final = {kind.__name__: kind for kind in (*DATACLASSES, *TUPLES)}
 ENUM_NAMES: Final = {kind.__name__: kind for kind in ENUMS}
-
-
-def save(result: Any, path: str | Path, mechanism: Mechanism | None = None) -> None:
-    """Write a result to a file, by the ending of its name."""
-    target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in container.SUFFIXES:
-        raise ModelError(f"the file is {str(path)!r}; its name must end in {', '.join(container.SUFFIXES)}")
-    atomic.write(target, to_bytes(suffix, result, mechanism))
 
 
 def to_bytes(suffix: str, result: Any, mechanism: Mechanism | None = None) -> bytes:

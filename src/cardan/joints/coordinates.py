@@ -161,13 +161,13 @@ class Coordinate:
 
     def rate(self, state: State) -> float:
         """Its rate in a state with velocities: [m/s], or [rad/s]; NaN where it is undefined."""
-        return float(self.rates((state,), "rate")[0][0])
+        return float(self._rates((state,), "rate")[0][0])
 
     def acceleration(self, state: State) -> float:
         """Its acceleration in a state with accelerations: [m/s²], or [rad/s²]; NaN where it is undefined."""
-        return float(self.rates((state,), "acceleration")[1][0])
+        return float(self._rates((state,), "acceleration")[1][0])
 
-    def rates(self, states: Sequence[State], what: str) -> tuple[FloatArray, FloatArray]:
+    def _rates(self, states: Sequence[State], what: str) -> tuple[FloatArray, FloatArray]:
         """Rates and accelerations in several states with the same bodies, shape (states,) each.
 
         what: "rate" if accelerations are not needed; they may then be wrong.

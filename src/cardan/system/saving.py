@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from cardan.calls import explains
+from cardan.errors import ModelError
+from cardan.system import atomic
+
+SUFFIXES: Final = (".npz", ".json")  # of saved results
+
+
+def to_bytes(suffix: str, result: Any, mechanism: Any) -> bytes:
+    """The bytes of a file with a result, by the ending of its name.  mechanism: that of the result, or None."""
+    # Imported by name when it is needed: results must not import the layer above.
+    found: bytes = import_module("cardan.files.results").to_bytes(suffix, result, mechanism)
+    return found
 
 
 @explains()
@@ -20,5 +31,8 @@ class Saved:
 
         The model is in the file too.  mechanism: that of the result, if it was pickled.
         """
-        # Imported by name when it is needed: results must not import the layer above.
-        import_module("cardan.files.results").save(self, path, mechanism)
+        target = Path(path)
+        suffix = target.suffix.lower()
+        if suffix not in SUFFIXES:
+            raise ModelError(f"the file is {str(path)!r}; its name must end in {', '.join(SUFFIXES)}")
+        atomic.write(target, to_bytes(suffix, self, mechanism))
