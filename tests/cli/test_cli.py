@@ -691,11 +691,11 @@ a = "ground"
 b = "arm"
 [joints.turn]
 kind = "drive"
-coordinate = {{ joint = "pin", of = "angle" }}
+coordinate = "pin.angle"
 function = "pi*t"
 [joints.push]
 kind = "drive"
-coordinate = {{ joint = "pin", of = "displacement" }}
+coordinate = "pin.displacement"
 function = "0.0508*t"
 """
 

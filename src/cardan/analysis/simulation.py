@@ -33,7 +33,6 @@ from cardan.system import check
 from cardan.system import tables as layout
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
-from cardan.system.system import System
 
 TURN = 2.0 * np.pi
 TURN_DOUBT = 1.0  # rad, between a change of an angle and what its rates give: if more, turns may be missed
@@ -134,6 +133,7 @@ class Simulation(Readings):
         redundant: whether equations were redundant in some state.
         """
         self._equations = equations
+        self._system = equations.system
         self._results = results
         self.status = status
         self.reason = reason
@@ -196,10 +196,6 @@ class Simulation(Readings):
         made = resume(self, max_seconds, progress)
         made._connections, made._source = self._connections, self._source
         return made
-
-    @property
-    def _system(self) -> System:
-        return self._equations.system
 
     # -- columns of the results ----------------------------------------------------------------------------------------
 

@@ -233,8 +233,9 @@ def effort_units(forces: ConstraintForces, connections: Mapping[str, Connection]
     """What has an effort, by name, the drivers first: "N m" if it acts on an angle, "N" if on a length."""
     loads = forces.equations.forces
     rows = {row.constraint: row.primitive.units[0] for row in forces.equations.system.rows}
-    roles = (Role.DRIVER, Role.LIMIT)
-    named = {name: rows[name] for role in roles for name, found in connections.items() if found.kind.role is role}
+    named: dict[str, str] = {}
+    for role in (Role.DRIVER, Role.LIMIT):
+        named |= {name: rows[name] for name, found in connections.items() if found.kind.role is role}
     named |= {} if loads is None else loads.units
     return {name: "N m" if unit == "rad" else "N" for name, unit in named.items()}
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
@@ -51,11 +52,10 @@ ENUM_NAMES: Final = {kind.__name__: kind for kind in ENUMS}
 
 def to_bytes(suffix: str, result: Any, mechanism: Mechanism | None = None) -> bytes:
     """The bytes of a file with a result.  mechanism: that of the result, if it is not known."""
-    from cardan import __version__
-
     encoder = _Encoder()
     data = encoder.value(result)
-    document = {FORMAT: VERSION, "library": __version__, "kind": type(result).__name__, "data": data}
+    version = sys.modules["cardan"].__version__
+    document = {FORMAT: VERSION, "library": version, "kind": type(result).__name__, "data": data}
     m, reason = _mechanism(encoder, mechanism)
     if m is not None:
         text, reason = _model(m)
@@ -151,13 +151,15 @@ class _Encoder:
             return value
         if isinstance(value, Enum):
             return {"enum": type(value).__name__, "value": value.value}
+        if isinstance(value, np.bool_):
+            return bool(value)
         if isinstance(value, int | np.integer):
             return int(value)
         if isinstance(value, float):
             return value if math.isfinite(value) else {"number": repr(value)}
         if isinstance(value, np.ndarray):
             return self._array(value)
-        special: Callable[[Any], Any] | None = _ENCODERS.get(type(value))
+        special: Any = _ENCODERS.get(type(value))
         if special is not None:
             return {"kind": type(value).__name__, **special(self, value)}
         if type(value).__name__ in PARTS and PARTS[type(value).__name__] is type(value):
@@ -180,7 +182,7 @@ class _Encoder:
         return {"array": name}
 
     def _fields(self, value: Any) -> dict[str, Any]:
-        names = value._fields if isinstance(value, tuple) else [field.name for field in dataclasses.fields(value)]
+        names = getattr(value, "_fields", None) or [field.name for field in dataclasses.fields(value)]
         return {name: self.value(getattr(value, name)) for name in names}
 
     def _note(self, packed: System | Equations) -> None:

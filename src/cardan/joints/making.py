@@ -57,8 +57,8 @@ def make(of: Items, kind: JointKind[Any], name: str, args: tuple[Any, ...], opti
             relations = tuple(kind.build(*ends, *rest, **named, **extra))
     except ModelError as error:
         text = str(error)
-        sort = ArgumentError if isinstance(error, ArgumentError) else ModelError
-        raise sort(text if text.startswith(what) else f"{what}: {text}") from None
+        kind_of_error = ArgumentError if isinstance(error, ArgumentError) else ModelError
+        raise kind_of_error(text if text.startswith(what) else f"{what}: {text}") from None
     except TypeError as error:
         problem = problem_of(signature_of(kind), args, options) or str(error)
         raise ArgumentError(f"{what}: {with_help(problem, f'Mechanism.{kind.name}')}") from None
