@@ -103,25 +103,34 @@ def move(
     first = assemble(system, start, float(wanted[0]), options)
     if not first.ok:
         return Motion(system, [], MotionStatus.NOT_ASSEMBLED, f"at t = {wanted[0]:g} s: {first.text()}")
-    wanted, end, undefined = _defined(system, wanted)
-    path = _Path(system, first.state, np.append(wanted, end), tolerance, deadline)
+    path = _Path(system, first.state, wanted, tolerance, deadline)
     if (stopped := path.conflict()) is not None:
         return Motion(system, [], *stopped, undriven=path.undriven, notes=first.notes)
     states = [path.state()]
     rotation = []
-    status, reason = MotionStatus.DONE, ""
+    status, reason, undefined = MotionStatus.DONE, "", ""
+    targets = wanted[1:].tolist()
     try:
-        for k, target in enumerate(wanted[1:], start=1):
-            stopped = path.advance(float(target))
+        while targets:
+            try:
+                stopped = path.advance(targets[0])
+            except UndefinedError as error:
+                if undefined:
+                    raise
+                end, undefined = _end_of_drivers(system, path.time, targets[-1], error)
+                targets = [*[t for t in targets if abs(t - path.time) <= abs(end - path.time)], end]
+                path.ends_at(end)
+                continue
+            if stopped is None and undefined and len(targets) == 1:
+                stopped = MotionStatus.UNDEFINED, undefined
             if stopped is not None:
                 status, reason = stopped
                 break
+            del targets[0]
             states.append(path.state())
             rotation.append(path.take_rotation())
             if progress is not None:
-                progress(k / (len(wanted) - 1))
-        if undefined and status is MotionStatus.DONE:
-            status, reason = path.advance(end) or (MotionStatus.UNDEFINED, undefined)
+                progress((len(states) - 1) / (len(wanted) - 1))
     except UndefinedError as error:
         status, reason = MotionStatus.UNDEFINED, f"ended at t = {path.time:.9g} s: {error}"
     except KeyboardInterrupt:
@@ -130,15 +139,11 @@ def move(
     return Motion(system, states, status, reason, last, path.steps, rotation, path.undriven, first.notes)
 
 
-def _defined(system: System, wanted: FloatArray) -> tuple[FloatArray, float, str]:
-    """The times at which the drivers have values, the time of their end, and why they end; "" if they do not."""
+def _end_of_drivers(system: System, now: float, last: float, error: UndefinedError) -> tuple[float, str]:
+    """The time after which a driver has no value, on the way from now to the last time, and why, in words."""
     signals = [signal for _, signal in system.rated.signals] + [function for _, _, function in system.timed]
-    found = last_defined(signals, float(wanted[0]), float(wanted[-1]))
-    if found is None:
-        return wanted, float(wanted[-1]), ""
-    end, error = found
-    reached = np.abs(wanted - wanted[0]) <= abs(end - wanted[0])
-    return wanted[reached], end, f"the drivers end at t = {end:.9g} s: {error}"
+    end, reason = last_defined(signals, now, last) or (now, error)
+    return end, f"the drivers end at t = {end:.9g} s: {reason}"
 
 
 def _check_times(times: Any) -> FloatArray:
@@ -265,6 +270,10 @@ class _Path:
             found = self._rates(self.q, self.time, self._linearization.known)
             velocities, accelerations = rates.at_origins(self.system, self.q, *found)
         return self._pose_state(self.q).with_rates(velocities, accelerations)
+
+    def ends_at(self, time: float) -> None:
+        """Drivers have no values after this time."""
+        self._last, self._least_velocity = time, None
 
     def take_rotation(self) -> float:
         """Sum of the largest rotations of a body in each step [rad] since the last call."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time as clock
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -113,15 +113,29 @@ class Options(NamedTuple):
 def simulate(drawing: Drawing, duration: float, state: Any, asked: Options) -> Simulation:
     """See :meth:`cardan.Mechanism.simulate`."""
     system, (equations, notes) = drawing.system, equations_of(drawing)
-    simulation = _simulate(system, equations, duration, state, asked, notes)
+    if isinstance(asked.times, Iterator):
+        asked = asked._replace(times=list(asked.times))
+    simulation = _simulate(system, equations, duration, state, asked, list(notes))
+    if simulation.status is SimulationStatus.UNDEFINED and simulation._run is not None:  # again, to the drivers' end
+        own, first = equations.system, simulation._run[0].first
+        signals = [signal for _, signal in own.signals] + [function for _, _, function in own.timed]
+        until = last_defined(signals, first, first + duration)
+        if until is not None and until[0] > first:
+            simulation = _simulate(system, equations, duration, state, asked, list(notes), until)
     simulation._connections = connections(drawing)
     return simulation
 
 
 def _simulate(
-    system: System, equations: Equations, duration: float, state: Any, asked: Options, notes: list[str]
+    system: System,
+    equations: Equations,
+    duration: float,
+    state: Any,
+    asked: Options,
+    notes: list[str],
+    until: tuple[float, UndefinedError] | None = None,
 ) -> Simulation:
-    """system: that of kinematics, which assembles the start."""
+    """system: that of kinematics, which assembles the start.  until: the time after which a driver has no value [s]."""
     began = clock.perf_counter()
     duration = check.positive(duration, "duration")
     o = asked.checked()
@@ -133,13 +147,9 @@ def _simulate(
         _check_fit(system, found.state, options.tolerance)
     first = found.state.time
     outputs = _outputs(first, duration, o.step, o.times)
-    end, undefined = first + duration, None
-    if equations.system.signals or equations.system.timed:
-        every = [s for _, s in equations.system.signals] + [f for _, _, f in equations.system.timed]
-        undefined = last_defined(every, first, end)
-        if undefined is not None and undefined[0] > first:
-            end = undefined[0]
-            outputs = np.append(outputs[outputs < end], end)
+    end = first + duration if until is None else until[0]
+    if until is not None:
+        outputs = np.append(outputs[outputs < end], end)
     if len(outputs) * equations.columns > MOST_NUMBERS:
         raise ModelError(f"{len(outputs)} outputs would take too much memory; give the times of fewer outputs: times=")
     if not found.ok:
@@ -164,7 +174,7 @@ def _simulate(
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
             text = "the velocities at the start contradict joints or drivers; they were changed by up to"
             notes.append(f"{text} {change:.3g}")
-    return _go_on(run, code, end, notes, deadline, o.progress, "" if undefined is None else str(undefined[1]))
+    return _go_on(run, code, end, notes, deadline, o.progress, "" if until is None else str(until[1]))
 
 
 def _check_fit(system: System, state: State, tolerance: float) -> None:

@@ -27,8 +27,8 @@ class Methods:
     ) -> Joint:
         """Frame b coincides with frame a: 6 equations.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def revolute(self, name: str, /, a: Frame, b: Frame) -> Joint:
@@ -39,8 +39,8 @@ class Methods:
     ) -> Joint:
         """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def prismatic(self, name: str, /, a: Frame, b: Frame) -> Joint:
@@ -51,8 +51,8 @@ class Methods:
     ) -> Joint:
         """Translation along z without rotation: 5 equations.  Coordinate: displacement of b along z_a.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def cylindrical(self, name: str, /, a: Frame, b: Frame) -> Joint:
@@ -63,8 +63,8 @@ class Methods:
     ) -> Joint:
         """Translation along z and rotation about it: 4 equations.  Coordinates: angle, displacement.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def spherical(self, name: str, /, a: Point | Frame, b: Point | Frame) -> Joint:
@@ -75,8 +75,8 @@ class Methods:
     ) -> Joint:
         """A ball joint: two points coincide, 3 equations.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def universal(self, name: str, /, a: Frame, b: Frame) -> Joint:
@@ -94,8 +94,8 @@ class Methods:
         R_AB = R_z(angle_a) C R_z(−angle_b), where C maps z_b to x_a and x_b to z_a.  So angle_b is minus the angle by which
         b is turned about z_b: for R₁(q₁) R₂(q₂) take q₁ = angle_a and q₂ = −angle_b.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def constant_velocity(self, name: str, /, a: Frame, b: Frame) -> Joint:
@@ -113,8 +113,8 @@ class Methods:
         Origins coincide, and frame b is frame a rotated about an axis perpendicular to z: x_a and x_b are in phase.
         Coordinate: bend, the angle between the shafts, 0 if they are in line.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def planar(self, name: str, /, a: Frame, b: Frame) -> Joint:
@@ -125,8 +125,8 @@ class Methods:
     ) -> Joint:
         """Frame b moves in the xy plane of frame a and rotates about its normal: 3 equations.  Coordinates: x, y, angle.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def screw(self, name: str, /, a: Frame, b: Frame, pitch: Length, *, offset: Length = 0.0) -> Joint:
@@ -152,8 +152,8 @@ class Methods:
 
         pitch [m per turn]: positive for a right-hand thread.  offset [m]: displacement at angle zero.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     def distance(
         self, name: str, /, a: Point | Frame, b: Point | Frame, length: Length, *, squared: bool = False
@@ -188,8 +188,8 @@ class Methods:
         At 0 the axes are parallel, at π they are opposed: 2 equations each.  A formula, or a function of time, must stay
         between the two.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def parallel(self, name: str, /, a: Frame, b: Frame) -> Joint:
@@ -200,8 +200,8 @@ class Methods:
     ) -> Joint:
         """The z axes point the same way: 2 equations.  Coordinate: angle from x_a to x_b about z_a.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def perpendicular(self, name: str, /, a: Frame, b: Frame) -> Joint:
@@ -212,8 +212,8 @@ class Methods:
     ) -> Joint:
         """z_a ⟂ z_b: 1 equation.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def orientation(self, name: str, /, a: Frame, b: Frame) -> Joint:
@@ -224,8 +224,8 @@ class Methods:
     ) -> Joint:
         """Frame b has the orientation of frame a, and its origin is free: 3 equations.  Coordinates: x, y, z of b in a.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def point_on_line(self, name: str, /, a: Point | Frame, b: Frame) -> Joint:
@@ -236,8 +236,8 @@ class Methods:
     ) -> Joint:
         """A point of body a on the z axis of a frame of body b: 2 equations.  Coordinate: displacement of a along it.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def point_in_plane(self, name: str, /, a: Point | Frame, b: Frame) -> Joint:
@@ -248,8 +248,8 @@ class Methods:
     ) -> Joint:
         """A point of body a in the xy plane of a frame of body b: 1 equation.  Coordinates: x, y of a in the plane.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def line_distance(self, name: str, /, a: Point | Frame, b: Frame, distance: Length) -> Joint:
@@ -274,8 +274,8 @@ class Methods:
 
         Coordinate: displacement of a along the axis.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def plane_distance(self, name: str, /, a: Point | Frame, b: Frame, distance: Length) -> Joint:
@@ -300,8 +300,8 @@ class Methods:
 
         Coordinates: x, y of a in the frame.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     def gear(self, name: str, /, first: Given, second: Given, *, ratio: InSI, phase: Angle = 0.0) -> Joint:
         """Two angles in proportion, angle_2 = ratio·angle_1 + phase: 1 equation.
