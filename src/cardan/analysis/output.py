@@ -62,7 +62,7 @@ def save(result: Motion | Simulation, path: str | Path, mechanism: Any = None, g
             export = import_module("cardan.view.export")
             data = export.to_bytes(suffix, shown, result.states, result.times, _poses(result))
     else:
-        valid = ", ".join((".csv", *saving.SUFFIXES, *SHOWN, *CHARTS))
+        valid = ", ".join((".csv", *SHOWN, *CHARTS, *saving.SUFFIXES))
         raise ModelError(f"the file is {str(path)!r}; its name must end in {valid}")
     atomic.write(target, data)
 

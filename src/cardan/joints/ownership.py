@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from cardan.errors import ModelError
+from cardan.errors import ModelError, UnknownNameError
 from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint
 from cardan.system import check
@@ -158,6 +158,8 @@ def chosen_coordinate(of: Items, what: str, given: Any, word: str | None) -> Coo
         if word is not None and isinstance(given, Coordinate) and given.name != word:
             raise ModelError(f"{given!r} was given with of={word!r}; omit of=, since this is a coordinate already")
         return coordinate_of(of, given, "")
+    except UnknownNameError as error:
+        raise UnknownNameError(f"{what}: {error}") from None
     except ModelError as error:
         raise ModelError(f"{what}: {error}") from None
 
