@@ -129,7 +129,8 @@ def test_a_loaded_result_is_the_one_that_was_saved(saved, name, suffix):
     assert type(loaded) is type(result)
     if type(result).__eq__ is not object.__eq__:
         assert loaded == result
-    for word in ("ok", "status", "reason", "notes", "worst", "residuals", "active", "unconnected", "events", "times"):
+    words = ("ok", "status", "reason", "notes", "worst", "residuals", "repairs", "active", "unconnected", "events")
+    for word in (*words, "times"):
         if hasattr(result, word):
             same(getattr(loaded, word), getattr(result, word), word)
     if hasattr(result, "text"):

@@ -348,6 +348,7 @@ class _Decoder:
 
 _DECODERS: Final[Mapping[str, Any]] = {
     "System": _Decoder._system,
+    "Drawing": lambda decoder, told: decoder.drawing(decoder.value(told["values"]), decoder.value(told["gravity"])),
     "State": _Decoder._state,
     "Motion": _Decoder._motion,
     "Simulation": _Decoder._simulation,

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from cardan.analysis.batch_result import BatchResult
 from cardan.analysis.equilibrium import Equilibrium, EquilibriumStatus
 from cardan.analysis.motion import Motion, MotionStatus, Undriven
+from cardan.analysis.repairs import Repair
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.analysis.sensitivity import Output, Sensitivity, Tolerances
 from cardan.analysis.simulation import Simulation, SimulationStatus
@@ -43,7 +44,7 @@ FORMAT: Final = "cardan_result"  # the key of the version
 VERSION: Final = 1
 
 DATACLASSES: Final = (AssemblyResult, BatchResult, Equilibrium, Linearization, Sensitivity, Tolerances, Diagnosis)
-TUPLES: Final = (Undriven, Event, Equation, FreeMotion, Output)
+TUPLES: Final = (Undriven, Event, Equation, FreeMotion, Output, Repair)
 ENUMS: Final = (Status, MotionStatus, SimulationStatus, EquilibriumStatus)
 RESULTS: Final = {kind.__name__: kind for kind in (*DATACLASSES, Motion, Simulation, State)}
 PARTS: Final = {kind.__name__: kind for kind in (*DATACLASSES, *TUPLES)}
@@ -195,6 +196,10 @@ class _Encoder:
         variables = {"free": list(system.variables.free), "given": list(system.variables.given)}
         return {"values": self.value(dict(system.values)), **variables, **self._packing(system)}
 
+    def _drawing(self, drawing: Drawing) -> dict[str, Any]:
+        self.contents = self.contents or drawing.contents
+        return {"values": self.value(dict(drawing.drawn)), "gravity": self.value(tuple(drawing.gravity))}
+
     def _packing(self, system: System) -> dict[str, Any]:
         """What a system that is made again is compared with."""
         return {"constraints": list(system.constraints), "names": list(system.names)}
@@ -242,6 +247,7 @@ class _Encoder:
 
 _ENCODERS: Final[Mapping[type, Any]] = {
     System: _Encoder._system,
+    Drawing: _Encoder._drawing,
     State: _Encoder._state,
     Motion: _Encoder._motion,
     Simulation: _Encoder._simulation,
