@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable
@@ -18,10 +19,13 @@ import cardan as cd
 from cardan.dynamics import loads
 from cardan.files import schema
 from cardan.joints import REGISTRY, JointKind, Role
+from cardan.joints.making import signature_of
 from cardan.joints.placing import TEXT, WORDS, takes_place
 from cardan.kernel.table import TableMeta, WorkspaceMeta, describe
 from cardan.mechanism.building import OF_ONE
+from cardan.quantities import annotated
 from cardan.shapes.registry import MAKERS
+from cardan.system import check
 from cardan.system.relations import Motion
 from cardan.system.tables import ABOUT_Z, ANYHOW, CROSSED, STILL
 
@@ -86,7 +90,7 @@ def _methods(kind: Kind) -> list[str]:
     one = _method(kind, [_argument(p) for p in ends], options, (), text)
     if not (isinstance(kind, JointKind) and takes_place(kind)):
         return one
-    placed = [_argument(p, "Body") for p in ends]
+    placed = [_argument(p, "Body | str") for p in ends]
     text += f"\n\n{inspect.cleandoc(TEXT)}"
     other = _method(kind, placed, options, [f"{word}: Any = None" for word in WORDS], text)
     return ["    @overload", *one, "    @overload", *other]
@@ -212,6 +216,47 @@ def shape_table() -> str:
     return table("shape | arguments | meaning", rows)
 
 
+UNITS = {"length": "m", "angle": "rad", "coordinate": "m or rad"}
+
+
+def couplings() -> list[JointKind[Any]]:
+    """Every kind of constraint between coordinates, or of one."""
+    return [kind for kind in REGISTRY.values() if kind.role in (Role.COUPLING, *OF_ONE)]
+
+
+def coupling_table() -> str:
+    rows = []
+    for kind in couplings():
+        meaning = summary(kind.build).partition(": ``")[0]
+        rows.append((f"`{kind.name}`", arguments(kind).replace(" coordinate", "coordinate").strip(), meaning))
+    return table("constraint | arguments | meaning", rows)
+
+
+def argument_table() -> str:
+    """Every argument of the constraints between coordinates."""
+
+    def what(kind: JointKind[Any], p: inspect.Parameter) -> str:
+        if p.name == "of":
+            return "which coordinate, by name, of a joint that has several"
+        quantity = annotated(kind.build, p)
+        unit = f" [{UNITS[quantity.unit]}]" if quantity.unit else ""
+        if quantity.variables:
+            return f"a function of {', '.join(quantity.variables)}, or a spline{unit}"
+        return "True or False" if quantity.sort == "flag" else f"a number{unit}"
+
+    rows = []
+    for kind in couplings():
+        for k, p in enumerate(signature_of(kind).parameters.values()):
+            sort = kind.takes[k] if k < len(kind.takes) else ""
+            of = f" that is {check.with_article(sort)}" if sort else ""
+            told = f"a coordinate{of}" if k < len(kind.takes) else what(kind, p)
+            default = "–" if p.default in (None, math.inf, -math.inf) else p.default
+            default = "required" if p.default is p.empty else default
+            word = f"{p.name}=" if p.kind is p.KEYWORD_ONLY else p.name
+            rows.append((f"`{kind.name}`", f"`{word}`", told, f"{default}"))
+    return table("constraint | argument | is | default", rows)
+
+
 DECLARED = (  # modules with tables and workspaces, in the order of the page
     "cardan.system.tables",
     "cardan.solvers.tables",
@@ -242,7 +287,13 @@ def field_tables() -> str:
 
 TABLES = {
     "docs/kernels.md": {"fields": field_tables},
-    "docs/vocabulary.md": {"joints": joint_table, "loads": load_table, "shapes": shape_table},
+    "docs/vocabulary.md": {
+        "joints": joint_table,
+        "couplings": coupling_table,
+        "arguments of couplings": argument_table,
+        "loads": load_table,
+        "shapes": shape_table,
+    },
     "docs/conventions.md": {"coordinates of a tree": tree_table},
 }
 

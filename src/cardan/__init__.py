@@ -43,6 +43,7 @@ Read
     State, Pose         poses of all bodies: state["arm"].position, .quaternion, .matrix
     Status, Violation   how an assembly ended, and the residual of one constraint
     Repair              a change with which a mechanism that is a conflict can be assembled
+    load_result         a result from a file that result.save("run.npz") wrote
     ModelError          a call or a model is wrong; its message names the item and what would be valid
 
 Packages, from top to bottom; a package imports only from those below it (docs/architecture.md)
@@ -109,7 +110,8 @@ if TYPE_CHECKING:
     from cardan.constraints.user_motion import JointMotion, joint_motion
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.dynamics.loads import Load
-    from cardan.errors import CardanError, ModelError, ReadOnlyError, SessionError, UnknownNameError
+    from cardan.errors import ArgumentError, CardanError, ModelError, ReadOnlyError, SessionError, UnknownNameError
+    from cardan.files.loaded_results import load_result
     from cardan.files.problems import FileError
     from cardan.files.reader import load
     from cardan.interact.hand import Hand
@@ -151,9 +153,10 @@ _MODULES = {
     "constraints.user": "primitive rate_primitive",
     "diagnosis.freedom": "Diagnosis",
     "dynamics.loads": "Load",
-    "errors": "CardanError ModelError ReadOnlyError SessionError UnknownNameError",
+    "errors": "ArgumentError CardanError ModelError ReadOnlyError SessionError UnknownNameError",
     "files.problems": "FileError",
     "files.reader": "load",
+    "files.loaded_results": "load_result",
     "interact.hand": "Hand",
     "interact.session": "Session SessionStatus",
     "joints": "Coordinate Joint coordinate",
@@ -186,6 +189,7 @@ logging.getLogger("cardan").addHandler(logging.NullHandler())
 checkout.make_kernels()
 
 __all__ = [
+    "ArgumentError",
     "AssemblyOptions",
     "AssemblyResult",
     "Attachment",
@@ -250,6 +254,7 @@ __all__ = [
     "inch",
     "joint_motion",
     "load",
+    "load_result",
     "load_step",
     "log",
     "mm",

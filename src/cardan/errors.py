@@ -18,6 +18,10 @@ class UnknownNameError(ModelError, KeyError):
         return str(self.args[0])
 
 
+class ArgumentError(ModelError, TypeError):
+    """A call has an argument that the method does not have, or lacks one; the message names similar arguments."""
+
+
 class ReadOnlyError(ModelError, AttributeError):
     """An attribute of a part of a model cannot be set; the message names the part and another way."""
 

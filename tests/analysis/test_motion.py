@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import time
 from dataclasses import replace
 
@@ -913,8 +914,16 @@ def test_an_error_in_a_driver_during_a_motion_names_the_driver():
             raise ValueError("no cam beyond")
         return t
 
-    with pytest.raises(cd.ModelError, match=r"driver 'motor' at t = .* ValueError: no cam beyond"):
-        hinge(law).move([0.0, 1.0])
+    motion = hinge(law).move([0.0, 0.3, 1.0])  # it has no value beyond, and what was computed is kept
+    assert motion.status is MotionStatus.UNDEFINED and motion.times.tolist() == [0.0, 0.3]
+    assert motion.state.time == pytest.approx(0.5, abs=1e-12)
+    assert re.search(r"driver 'motor' at t = .* ValueError: no cam beyond", motion.reason)
+
+    def wrong(t):
+        return t if t.value < 0.5 else t.nothing
+
+    with pytest.raises(cd.ModelError, match=r"driver 'motor' at t = .* AttributeError"):  # an error in the function
+        hinge(wrong).move([0.0, 1.0])
 
 
 # --- pieces, undriven motions, size -----------------------------------------------------------------------------------
@@ -1027,7 +1036,7 @@ def test_a_motion_is_read_by_body_and_by_coordinate_and_copies_by_value():
     with pytest.raises(cd.UnknownNameError, match=r"'crnk'.*did you mean 'crank'"):
         motion.positions("crnk")
     assert np.array_equal(motion.coordinate("A"), motion.coordinate(m["A"]))
-    with pytest.raises(cd.ModelError, match=r"coordinate was given <.*crank.*such as m\['A'\]"):
+    with pytest.raises(cd.ModelError, match=r"'crank' was given, which is a body; .*such as m\['A'\]"):
         motion.coordinate("crank")
 
 

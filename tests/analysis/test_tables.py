@@ -76,8 +76,10 @@ def test_a_coordinate_is_read_with_one_spelling_everywhere():
     assert result.coordinate(m["hinge"], "angle") == result.state.coordinate(hinge.of("angle"))
     assert np.abs(motion.coordinate(hinge) - [0.2, 0.7]).max() <= 1e-12
     assert abs(simulation.coordinate(hinge)[0] - 0.2) <= 1e-9
-    with pytest.raises(cd.ModelError, match="joint"):
-        result.state.coordinate("hinge")
+    for read in (result, result.state):
+        assert read.coordinate("hinge") == read.coordinate("hinge.angle") == read.coordinate(hinge)
+        with pytest.raises(cd.ModelError, match="no joint is named 'hing'; did you mean 'hinge'"):
+            read.coordinate("hing")
 
 
 @pytest.mark.slow

@@ -679,6 +679,59 @@ def test_move_runs_the_duration_of_a_driven_example(capsys: Captured) -> None:
     assert read_json(capsys)["times"] == [0.0, 0.5]
 
 
+UNITS_FILE = """cardan = 2
+name = "arm"
+{header}
+[bodies.arm]
+mass = 1.0
+inertia = [1.0, 1.0, 1.0]
+[joints.pin]
+kind = "cylindrical"
+a = "ground"
+b = "arm"
+[joints.turn]
+kind = "drive"
+coordinate = "pin.angle"
+function = "pi*t"
+[joints.push]
+kind = "drive"
+coordinate = "pin.displacement"
+function = "0.0508*t"
+"""
+
+
+@pytest.mark.parametrize(
+    ("header", "units", "values"),
+    [
+        ("", ("rad", "m"), (3.14159265, 0.0508)),
+        ('[units]\nlength = "mm"\nangle = "deg"', ("deg", "mm"), (180.0, 50.8)),
+        ('[units]\nlength = "m"\nangle = "turn"', ("turn", "m"), (0.5, 0.0508)),
+        ('[units]\nlength = "mm"\n[display]\nlength = "inch"\nangle = "deg"', ("deg", "inch"), (180.0, 2.0)),
+    ],
+)
+def test_tables_are_in_the_units_of_the_model(
+    header: str, units: tuple[str, str], values: tuple[float, ...], tmp_path: Path, capsys: Captured
+) -> None:
+    file, rows = tmp_path / "arm.cardan.toml", tmp_path / "rows.csv"
+    file.write_text(UNITS_FILE.format(header=header), encoding="utf-8")
+    for verb in ("move", "simulate"):
+        assert main([verb, str(file), "--frames", "2", "--csv", str(rows)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        at = next(k for k, line in enumerate(lines) if line.startswith("t [s]"))
+        assert lines[at].split("  ")[1:3] == [f"pin.angle [{units[0]}]", f"pin.displacement [{units[1]}]"]
+        assert [float(cell) for cell in lines[at + 2].split()[1:3]] == pytest.approx(values, rel=1e-6)
+        head, *_, last = rows.read_text(encoding="utf-8").splitlines()  # always in SI
+        assert head.startswith("t [s],pin.angle [rad],pin.displacement [m]")
+        assert [float(cell) for cell in last.split(",")[1:3]] == pytest.approx([3.14159265, 0.0508], rel=1e-6)
+        assert main([verb, str(file), "--frames", "2", "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["coordinates"]["pin.displacement [m]"][-1] == pytest.approx(0.0508, rel=1e-6)
+    assert main(["solve", str(file), "--time", "1"]) == 0
+    head, row = capsys.readouterr().out.splitlines()[-2:]
+    assert f"z [{units[1]}]" in head
+    assert float(row.split()[3]) == pytest.approx(values[1], rel=1e-6)
+
+
 # -- simulate ----------------------------------------------------------------------------------------------------------
 
 

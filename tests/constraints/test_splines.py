@@ -141,3 +141,84 @@ def test_a_driver_beyond_its_table_is_undefined():
         m.assemble(time=0.0)
     m.remove("motor")
     m.drive("motor", m["shaft"], PchipInterpolator(TIMES, VALUES))  # its slope is continuous
+
+
+# -- past the end ------------------------------------------------------------------------------------------------------
+
+
+def swinging(function):
+    m = cd.Mechanism()
+    arm = m.body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    m.revolute("A", m.ground.frame(), arm.frame())
+    m.drive("motor", "A", function)
+    return m
+
+
+@pytest.mark.parametrize("given", ["spline", "function of a spline", "function"])
+def test_a_motion_past_the_end_of_a_driver_keeps_what_was_computed(given):
+    table = cd.spline([0.0, 1.0, 2.0], [0.0, 0.5, 1.5])
+    functions = {"spline": table, "function of a spline": lambda t: 2 * table(t), "function": lambda t: (2 - t) ** 2.5}
+    m = swinging(functions[given])
+    near = 0.0 if given == "spline" else 1e-8  # a spline is evaluated a little beyond its end
+    motion = m.move(np.linspace(0, 3, 31))
+    assert motion.status == "undefined" and not motion.ok
+    assert len(motion.times) == 21 and motion.times[-1] == 2.0
+    assert "the drivers end at t = 2 s: driver 'motor'" in motion.reason
+    until = m.move(np.linspace(0, 2, 21))
+    assert until.ok and np.abs(motion.positions("arm") - until.positions("arm")).max() <= 1e-12
+    assert np.abs(motion.rate("A") - until.rate("A")).max() <= 1e-9
+    between = m.move([0.0, 1.0, 2.5])
+    assert between.times.tolist() == [0.0, 1.0] and abs(between.state.time - 2.0) <= near
+    for options in ({}, {"step": 1e-3}, {"step": 1e-2, "method": "rk4"}, {"step": 1e-2, "method": "generalized_alpha"}):
+        run = m.simulate(3.0, **options)
+        assert run.status == "undefined" and abs(run.times[-1] - 2.0) <= near, options
+        assert "the drivers end at t = 2 s" in run.reason
+        assert abs(run.coordinate("A")[-1] - until.coordinate("A")[-1]) <= 1e-6
+        assert run.effort("motor").shape == run.times.shape
+
+
+def test_a_motion_backwards_past_the_start_of_a_spline_keeps_what_was_computed():
+    motion = swinging(cd.spline([0.0, 1.0, 2.0], [0.0, 0.5, 1.5])).move([1.0, 0.5, -1.0])
+    assert motion.status == "undefined" and motion.times.tolist() == [1.0, 0.5] and motion.state.time == 0.0
+
+
+def test_a_motion_that_begins_past_the_end_of_a_spline_is_refused():
+    m = swinging(cd.spline([0.0, 1.0, 2.0], [0.0, 0.5, 1.5]))
+    with pytest.raises(cd.ModelError, match=r"defined from 0 to 2, not at 2\.5"):
+        m.move([2.5, 3.0])
+    assert m.move([2.0, 3.0]).times.tolist() == [2.0]
+
+
+def test_the_first_of_several_drivers_to_end_ends_the_motion():
+    m = swinging(cd.spline([0.0, 1.0, 2.0], [0.0, 0.5, 1.5]))
+    bob = m.body("bob", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    m.revolute("B", m["arm"].frame(), bob.frame())
+    m.drive("second", "B", cd.spline([0.0, 1.0, 1.5], [0.0, 0.5, 1.5]))
+    for result in (m.move(np.linspace(0, 3, 31)), m.simulate(3.0, times=np.linspace(0, 3, 31))):
+        assert result.status == "undefined" and result.times[-1] == 1.5 and "driver 'second'" in result.reason
+
+
+def test_a_stopped_simulation_past_the_end_of_a_driver_is_resumed_to_its_end():
+    m = swinging(cd.spline([0.0, 1.0, 2.0], [0.0, 0.5, 1.5]))
+    seen = []
+
+    def interrupt(part):
+        seen.append(part)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+
+    stopped = m.simulate(3.0, step=1e-4, progress=interrupt)
+    assert stopped.status == "interrupted"
+    run = stopped.resume()
+    whole = m.simulate(3.0, times=iter(np.linspace(0.0, 3.0, 30001)), step=1e-4)
+    assert run.status == whole.status == "undefined" and run.times[-1] == whole.times[-1] == 2.0
+    assert np.array_equal(run.positions("arm"), whole.positions("arm"))
+
+
+def test_a_load_past_the_end_of_its_spline_keeps_what_was_computed():
+    table = cd.spline([0.0, 1.0, 2.0], [0.0, 0.5, 1.5])
+    m = swinging(0.0)
+    m.remove("motor")
+    m.actuator("servo", "A", lambda t, q, rate: table(t))
+    run = m.simulate(3.0, step=1e-2)
+    assert run.status == "not finite" and 1.9 <= run.times[-1] <= 2.0 and "servo" in run.reason

@@ -450,8 +450,8 @@ ERRORS = {
         lambda m: m.spring("x", m["rod"].point(), m["crank"].point(), stiffness=1, of="angle"),
         "spring 'x' was given of='angle' .* omit it",
     ),
-    "name of a joint": (lambda m: m.spring("x", "A", stiffness=1), r"spring 'x': 'A' was given; .* m\['A'\]"),
-    "unknown option": (lambda m: m.spring("x", m["A"], stifness=1), "spring 'x': .*stifness.*see help"),
+    "no such joint": (lambda m: m.spring("x", "E", stiffness=1), r"spring 'x': no joint of mechanism .* is named 'E'"),
+    "unknown option": (lambda m: m.spring("x", m["A"], stifness=1), "spring 'x': .*did you mean 'stiffness'. See help"),
     "speed": (
         lambda m: m.friction("x", m["A"], coulomb=1, speed=0),
         "friction 'x': the speed is 0.0; it must be above",
@@ -471,7 +471,8 @@ ERRORS = {
         "torque 'x': axes is 'joint'; .*'world', 'body'",
     ),
     "state": (lambda m: m.force("x", m["rod"].point(), lambda t: (1, 0, 0)), r"force 'x': .* called as f\(t, state\)"),
-    "no body": (lambda m: m.torque("x", "rod", (1, 0, 0)), "torque 'x' was given 'rod'; it must be a body"),
+    "no body": (lambda m: m.torque("x", "rd", (1, 0, 0)), "no body of mechanism .* is named 'rd'; did you mean 'rod'"),
+    "a point": (lambda m: m.torque("x", m["rod"].point(), (1, 0, 0)), "torque 'x' was given .*; it must be a body"),
     "other": (lambda m: m.torque("x", four_bar()["rod"], (1, 0, 0)), "torque 'x' was given .* of another mechanism"),
     "six": (
         lambda m: m.bushing("x", m["rod"].frame(), m["crank"].frame(), [1, 2]),

@@ -722,7 +722,7 @@ BAD_COUPLINGS = {
     ),
     "gear of one joint": (lambda m: m.gear("new", m["A"], ratio=2), ["gear 'new'", "'second'"]),
     "gear of none": (lambda m: m.gear("new", ratio=2), ["gear 'new'", "'first'", "'second'"]),
-    "gear of a name": (lambda m: m.gear("new", "A", m["B"], ratio=2), ["gear 'new'", "'A'", "must be a joint"]),
+    "gear of a name": (lambda m: m.gear("new", "AA", m["B"], ratio=2), ["gear 'new'", "no joint", "'AA'", "'A'"]),
     "gear of a body": (lambda m: m.gear("new", m["one"], m["B"], ratio=2), ["gear 'new'", "<Body 'one'>", "joint"]),
     "gear with itself": (lambda m: m.gear("new", m["A"], m["A"], ratio=2), ["gear 'new'", "'A'", "with itself"]),
     "gear of a joint elsewhere": (
@@ -796,8 +796,8 @@ BAD_COUPLINGS = {
     ),
     "a name that is taken": (lambda m: m.gear("belt", m["A"], m["B"], ratio=2), ["'belt'", "joint of that name"]),
     "gear of names": (
-        lambda m: m.gear("new", "A", "B", ratio=2),
-        ["gear 'new'", "'A' was given", "must be a joint", "m['A']"],
+        lambda m: m.gear("new", "one", "B", ratio=2),
+        ["gear 'new'", "'one' was given, which is a body", "must be a joint"],
     ),
     "an unknown option": (
         lambda m: m.gear("new", m["A"], m["B"], ratio=2, teeth=20),

@@ -20,13 +20,14 @@ GROUPS = [
     for line in next(one for one in CONTRACTS if one["name"].startswith("Five groups"))["layers"]
 ]
 # they may be imported by all layers
-FREE = {"__init__", "__main__", "checkout", "contents", "errors", "lazy", "quantities"}
+FREE = {"__init__", "__main__", "calls", "checkout", "contents", "errors", "lazy", "quantities"}
 
 # Imports of a layer above, which happen only when a user calls this method.
 UPWARDS = {
     ("cardan.mechanism.mechanism", "cardan.files.writer"): "m.save",
     ("cardan.analysis.output", "cardan.view.export"): "save of a result as a picture",
     ("cardan.analysis.output", "cardan.view.share"): "save of a result as a page",
+    ("cardan.system.saving", "cardan.files.results"): "save of a result as a file that can be loaded",
 }
 
 NAME = re.compile(r"cardan(\.\w+)+\.?")

@@ -18,7 +18,7 @@ import pytest
 
 import cardan as cd
 from cardan.joints.placing import takes_place
-from cardan.joints.registry import REGISTRY
+from cardan.joints.registry import REGISTRY, Role
 from docs import generate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -382,3 +382,19 @@ def test_the_table_of_joints_names_every_kind_as_it_is(name):
 
 def test_the_table_of_joints_names_no_others():
     assert set(joint_rows()) <= set(REGISTRY)
+
+
+COUPLINGS = [name for name, kind in REGISTRY.items() if kind.role in (Role.COUPLING, Role.DRIVER, Role.LIMIT)]
+
+
+@pytest.mark.parametrize("name", COUPLINGS)
+def test_the_table_of_couplings_names_every_argument_with_its_default(name):
+    """By the signature of the method, not by the generator of the table."""
+    text = (ROOT / "docs" / "vocabulary.md").read_text(encoding="utf-8")
+    rows = re.findall(rf"^\| `{name}` \| `(\w+)(=?)` \| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE)
+    given = list(inspect.signature(getattr(cd.Mechanism, name)).parameters.values())[2:]
+    assert [(word, bool(sign)) for word, sign, _, _ in rows] == [(p.name, p.kind is p.KEYWORD_ONLY) for p in given]
+    for (_, _, what, default), p in zip(rows, given, strict=True):
+        assert (default == "required") == (p.default is p.empty) and what.strip()
+        if isinstance(p.default, float) and abs(p.default) < 1e300:
+            assert float(default) == p.default

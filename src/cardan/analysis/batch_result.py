@@ -9,16 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.analysis.result import Status
+from cardan.calls import explains
 from cardan.errors import ModelError
 from cardan.system import check
+from cardan.system.saving import Saved
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray, System
 
 _NUMBERS = ("coordinates", "angles", "residual", "tolerance", "iterations", "restarts")
 
 
+@explains()
 @dataclass(slots=True, eq=False, repr=False)
-class BatchResult:
+class BatchResult(Saved):
     """Verdicts of many assemblies, as arrays of the length of the batch.
 
     ``ok``: every constraint is met.  ``status``: values of :class:`Status`.  ``residual``: the largest in relation to

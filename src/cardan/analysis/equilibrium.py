@@ -18,6 +18,7 @@ from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.result import AssemblyResult
 from cardan.analysis.simulate import principal_pose
 from cardan.analysis.simulation import Energy, Simulation, SimulationStatus
+from cardan.calls import explains
 from cardan.coordinates import verdict
 from cardan.coordinates.rates import at_origins
 from cardan.dynamics.build import connections, equations_of
@@ -29,6 +30,7 @@ from cardan.joints import Coordinate, Joint
 from cardan.system import check
 from cardan.system.drawing import Drawing
 from cardan.system.parts import Body
+from cardan.system.saving import Saved
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -50,8 +52,9 @@ class EquilibriumStatus(StrEnum):
     STUCK = "stuck"  # the joints do not allow a step along the force
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
-class Equilibrium:
+class Equilibrium(Saved):
     """A pose at rest.
 
     ``ok``: no force along the free motions is left.  ``status`` and ``reason``: how the search ended, and why.
@@ -79,9 +82,9 @@ class Equilibrium:
         """No force along the free motions is left."""
         return self.status is EquilibriumStatus.FOUND
 
-    def coordinate(self, joint: str | Joint | Coordinate) -> float:
+    def coordinate(self, joint: str | Joint | Coordinate, of: str | None = None) -> float:
         """A coordinate of a joint [m, rad]; see :meth:`Simulation.coordinate`."""
-        return float(self._at_rest().coordinate(joint)[0])
+        return float(self._at_rest().coordinate(joint, of)[0])
 
     def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
         """Force and torque of a joint, shape (3,) each, with the arguments of :meth:`cardan.Simulation.reaction`."""

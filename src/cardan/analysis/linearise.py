@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cardan.coordinates import formulations, rates
 from cardan.errors import ModelError
-from cardan.joints.ownership import check_body, check_own
+from cardan.joints.ownership import check_body, check_own, named_body
 from cardan.joints.registry import Joint
 from cardan.math import euler
 from cardan.solvers.linear import constraints
@@ -147,6 +147,8 @@ def _at_origins(system: System, problem: Problem, q: FloatArray, entries: FloatA
 def jacobian(drawing: Drawing, of: Any, given: State | None, by: Any, sparse: bool | None) -> Any:
     """See :meth:`cardan.Mechanism.jacobian`."""
     state = drawing.checked_state("jacobian", given)
+    if isinstance(of, str):
+        of = named_body(drawing.contents, "jacobian", of)
     place = of if isinstance(of, Body) else getattr(of, "body", None)
     if place is not None:
         check_body(drawing.contents, "jacobian", place)

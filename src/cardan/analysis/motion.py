@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cardan.analysis.ownership import check_own, chosen_coordinate
+from cardan.analysis.readings import Readings
+from cardan.calls import explains
 from cardan.diagnosis.causes import rings
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.lazy import LazyModule
 from cardan.system import check
-from cardan.system.html import as_html, table_of
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
 if TYPE_CHECKING:
     from cardan.dynamics.build import Inverse
-    from cardan.dynamics.reactions import ConstraintForces, Reaction
+    from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction
 
-_output = LazyModule("cardan.analysis.output")
 _pulling = LazyModule("cardan.dynamics.pulling_contacts")
 _reactions = LazyModule("cardan.dynamics.reactions")
 _simulation = LazyModule("cardan.analysis.simulation")
@@ -41,6 +40,7 @@ class MotionStatus(StrEnum):
     DEAD_POINT = "dead point"  # the drivers cannot move the mechanism any further
     LIMIT = "limit"  # a coordinate reached its limit
     CONTACT = "contact"  # a contact ended: at an edge, a pole, or where the shapes would cross
+    UNDEFINED = "undefined"  # a driver has no value at later times, such as past the end of a spline
     LOST = "lost"  # no pose was found near the last one
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
@@ -61,12 +61,14 @@ class Undriven(NamedTuple):
         return f"undriven: {self.freedoms} {'freedom' if self.freedoms == 1 else 'freedoms'} of {names}{more}; {law}"
 
 
-class Motion:
+@explains()
+class Motion(Readings):
     """States along a driven motion.
 
     ``ok``: all times were reached.  ``status`` and ``reason``: how the motion ended, and why.  ``times`` [s]: those
     reached.  ``states``: at these times, each with velocities.  ``state``: the final state.  It lies between two times
-    for the statuses dead point, limit, contact and lost; it is None if not assembled, otherwise the last of the states.
+    for the statuses dead point, limit, contact, undefined and lost; it is None if not assembled, otherwise the last of
+    the states.
     ``steps``: total number of steps.  ``undriven``: what the drivers leave free at the first time, by connected pieces.
     ``notes``: contacts that were drawn on the other side, and contacts that pull.
     """
@@ -144,7 +146,7 @@ class Motion:
         If no constraint depends on the angle, the mechanism does not count its turns; then they are counted here, from
         the first time.  Raises ModelError if two times are too far apart to count the turns in between.
         """
-        joint = chosen_coordinate(joint, of, self._source)
+        joint = chosen_coordinate("coordinate", joint, of, self._source, self._system)
         if not self.states:
             return np.empty(0)
         values = joint.values(self.states)
@@ -202,6 +204,10 @@ class Motion:
         results = self.times, q, v, a, forces.multipliers
         return *self._notes, *_pulling.pulling(forces.equations, model.connections, results, forces.is_shared)
 
+    def _acting(self) -> tuple[ConstraintForces, Mapping[str, Connection]]:
+        (forces, _), model = self._inverse()
+        return forces, model.connections
+
     def _inverse(self) -> tuple[tuple[ConstraintForces, FloatArray], Inverse]:
         assert self._needs is not None  # Mechanism.move sets it
         if not self.states:
@@ -209,16 +215,6 @@ class Motion:
         if self._forces is None:
             self._forces = _reactions.inverse(self._needs.equations(self._system), self.states)
         return self._forces, self._needs
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the bodies."""
-        return self._system.names
-
-    def table(self) -> dict[str, FloatArray]:
-        """Times, poses and velocities as columns by title, for ``pandas.DataFrame(motion.table())``."""
-        found: dict[str, FloatArray] = _output.columns(self)
-        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a number that is not finite becomes None."""
@@ -237,23 +233,6 @@ class Motion:
             "times": self.times.tolist(),
             "bodies": {name: {word: plain(of(name)) for word, of in read.items()} for name in self.names},
         }
-
-    def plot(self, *coordinates: Joint | Coordinate) -> Any:
-        """A matplotlib figure: these coordinates over time, or the positions of all bodies if none is given."""
-        return _output.draw(self, coordinates)
-
-    def save(self, path: str | Path, *, mechanism: Any = None) -> None:
-        """Write a file, by the ending of its name; what was there before is replaced when the new file is complete.
-
-        ``.html``: a page that plays and scrubs it in a browser, from disk.  ``.csv``: poses and velocities.  ``.svg``,
-        ``.pdf``: charts over time, as :meth:`plot`.  ``.png``: a picture of the mechanism in the last state.  ``.gif``:
-        an animation.  ``.glb``: an animated model for other programs.  mechanism: whose parts are drawn, if the result
-        was pickled.
-        """
-        _output.save(self, path, mechanism)
-
-    def _repr_html_(self) -> str:
-        return as_html(self.text(), table_of(self.table()))
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         return None, {key: getattr(self, key) for key in self.__slots__} | {"_forces": None, "_source": None}

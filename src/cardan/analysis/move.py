@@ -36,7 +36,7 @@ from cardan.analysis.reasons import contradicting_drivers, contradiction, locked
 from cardan.analysis.step_interior import RETRY, AnglesCounted, Limits
 from cardan.analysis.undriven import LeastVelocity, undriven
 from cardan.constraints.jets import Jet
-from cardan.constraints.signal import Remembered
+from cardan.constraints.signal import Remembered, UndefinedError, last_defined
 from cardan.coordinates import formulations, rates, verdict
 from cardan.diagnosis import elimination
 from cardan.errors import ModelError
@@ -72,7 +72,9 @@ BOUNDED: Final = 1e-3  # of the driver rates, velocities times σ: those at a de
 SOON: Final = 1e-6  # of the time span: a driver that leaves the range of its coordinate within it ends the motion
 AHEAD: Final = 1e-6  # [rad], lengths in L: extrapolation beyond the end, to find limits that stop the motion
 
-BETWEEN: Final = (MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.CONTACT, MotionStatus.LOST)
+BETWEEN: Final = (
+    *(MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.CONTACT, MotionStatus.UNDEFINED, MotionStatus.LOST),
+)
 
 Progress = Callable[[float], None]
 
@@ -106,21 +108,42 @@ def move(
         return Motion(system, [], *stopped, undriven=path.undriven, notes=first.notes)
     states = [path.state()]
     rotation = []
-    status, reason = MotionStatus.DONE, ""
+    status, reason, undefined = MotionStatus.DONE, "", ""
+    targets = wanted[1:].tolist()
     try:
-        for k, target in enumerate(wanted[1:], start=1):
-            stopped = path.advance(float(target))
+        while targets:
+            try:
+                stopped = path.advance(targets[0])
+            except UndefinedError as error:
+                if undefined:
+                    raise
+                end, undefined = _end_of_drivers(system, path.time, targets[-1], error)
+                targets = [*[t for t in targets if abs(t - path.time) <= abs(end - path.time)], end]
+                path.ends_at(end)
+                continue
+            if stopped is None and undefined and len(targets) == 1:
+                stopped = MotionStatus.UNDEFINED, undefined
             if stopped is not None:
                 status, reason = stopped
                 break
+            del targets[0]
             states.append(path.state())
             rotation.append(path.take_rotation())
             if progress is not None:
-                progress(k / (len(wanted) - 1))
+                progress((len(states) - 1) / (len(wanted) - 1))
+    except UndefinedError as error:
+        status, reason = MotionStatus.UNDEFINED, f"ended at t = {path.time:.9g} s: {error}"
     except KeyboardInterrupt:
         status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; earlier states are kept"
     last = path.state() if status in BETWEEN else states[-1]
     return Motion(system, states, status, reason, last, path.steps, rotation, path.undriven, first.notes)
+
+
+def _end_of_drivers(system: System, now: float, last: float, error: UndefinedError) -> tuple[float, str]:
+    """The time after which a driver has no value, on the way from now to the last time, and why, in words."""
+    signals = [signal for _, signal in system.rated.signals] + [function for _, _, function in system.timed]
+    end, reason = last_defined(signals, now, last) or (now, error)
+    return end, f"the drivers end at t = {end:.9g} s: {reason}"
 
 
 def _check_times(times: Any) -> FloatArray:
@@ -247,6 +270,10 @@ class _Path:
             found = self._rates(self.q, self.time, self._linearization.known)
             velocities, accelerations = rates.at_origins(self.system, self.q, *found)
         return self._pose_state(self.q).with_rates(velocities, accelerations)
+
+    def ends_at(self, time: float) -> None:
+        """Drivers have no values after this time."""
+        self._last, self._least_velocity = time, None
 
     def take_rotation(self) -> float:
         """Sum of the largest rotations of a body in each step [rad] since the last call."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
+from cardan.calls import explains
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
@@ -21,6 +22,7 @@ CONTACT_RESTARTS: Final = 20  # default, where only the shapes of contacts are n
 MOST_ITERATIONS: Final = 10**15  # kernels count in floats, which are exact up to 2⁵³
 
 
+@explains(constructor=True)
 @dataclass(frozen=True, slots=True)
 class SpringOptions:
     """Options of the spring steps of the methods ``"gradient"`` and ``"hybrid"``.
@@ -72,6 +74,7 @@ class OptionArguments(TypedDict, total=False):
     spring: SpringOptions | None
 
 
+@explains(constructor=True)
 @dataclass(frozen=True, slots=True)
 class AssemblyOptions:
     """Options of an assembly; the same for one start and for many.

@@ -30,6 +30,7 @@ from cardan.analysis.repair_changes import changed, changes
 from cardan.analysis.restarts import Restarts
 from cardan.analysis.result import Status
 from cardan.analysis.starts import start_angles
+from cardan.calls import explains
 from cardan.coordinates import formulations
 from cardan.system import tables as layout
 from cardan.system.drawing import Drawing
@@ -42,6 +43,7 @@ MOST_WORK: Final = 4e6  # iterations · unknowns, of all trials together
 RESTARTS: Final = 3  # of a trial
 
 
+@explains()
 class Repair(NamedTuple):
     """A change with which a mechanism can be assembled.
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from cardan.calls import explains
 from cardan.errors import ModelError
 from cardan.system.html import as_html
 from cardan.system.residuals import Violation, accepting_tolerance, violations
+from cardan.system.saving import Saved
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -45,8 +47,9 @@ _ADVICE = {
 }
 
 
+@explains()
 @dataclass(slots=True, eq=False, repr=False)
-class AssemblyResult:
+class AssemblyResult(Saved):
     """The verdict of an assembly, and its state.
 
     ``ok``: every constraint is met.  ``residual``: the largest in relation to its bound, lengths relative to the extent

@@ -24,6 +24,7 @@ from cardan import joints
 from cardan.analysis.batch import assemble_many
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.starts import tail_of
+from cardan.calls import explains
 from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.coordinates import formulations, rates, verdict
 from cardan.errors import ModelError
@@ -36,6 +37,7 @@ from cardan.system import tables as layout
 from cardan.system.drawing import Drawing
 from cardan.system.parts import Frame, Point
 from cardan.system.relations import Bundle, Relation
+from cardan.system.saving import Saved
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -54,8 +56,9 @@ class Output(NamedTuple):
     unit: str
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
-class Sensitivity:
+class Sensitivity(Saved):
     """Derivatives of outputs with respect to parameters, at a state.
 
     ``matrix``, shape (outputs, parameters): ∂output/∂parameter.  ``values``, shape (outputs,): of the outputs, in
@@ -92,8 +95,9 @@ class Sensitivity:
         return "\n".join(lines)
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
-class Tolerances:
+class Tolerances(Saved):
     """What tolerances ±t of parameters do to outputs, all arrays in metres and radians, shape (outputs,).
 
     ``worst``: Σ |∂g/∂v| t, the linear bound.  ``rss``: √Σ (∂g/∂v t)².  ``contributions``, shape (outputs, parameters):
@@ -221,8 +225,7 @@ def _output(drawing: Drawing, what: str, given: Any) -> tuple[list[str], Relatio
                 check_body(drawing.contents, what, body)
         rows = given[0].rows
         return [given[0].name if rows == 1 else f"{given[0].name} {i}" for i in range(rows)], relation
-    item = drawing.contents.item(given) if isinstance(given, str) else given
-    chosen = chosen_coordinate(drawing.contents, what, item, None)
+    chosen = chosen_coordinate(drawing.contents, what, given, None)
     for body in chosen.bodies:
         check_body(drawing.contents, what, body)
     single = chosen.joint and len(drawing.contents.joints[chosen.joint].kind.coordinates) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time as clock
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from cardan.analysis.contact_ends import lost_contacts, refuse_jumps, told
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, listed
 from cardan.analysis.simulation import Simulation, SimulationStatus
-from cardan.constraints.signal import GivenRate
+from cardan.constraints.signal import GivenRate, UndefinedError, last_defined
 from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import freedom
 from cardan.dynamics import tables
@@ -113,15 +113,29 @@ class Options(NamedTuple):
 def simulate(drawing: Drawing, duration: float, state: Any, asked: Options) -> Simulation:
     """See :meth:`cardan.Mechanism.simulate`."""
     system, (equations, notes) = drawing.system, equations_of(drawing)
-    simulation = _simulate(system, equations, duration, state, asked, notes)
+    if isinstance(asked.times, Iterator):
+        asked = asked._replace(times=list(asked.times))
+    simulation = _simulate(system, equations, duration, state, asked, list(notes))
+    if simulation.status is SimulationStatus.UNDEFINED and simulation._run is not None:  # again, to the drivers' end
+        own, first = equations.system, simulation._run[0].first
+        signals = [signal for _, signal in own.signals] + [function for _, _, function in own.timed]
+        until = last_defined(signals, first, first + duration)
+        if until is not None and until[0] > first:
+            simulation = _simulate(system, equations, duration, state, asked, list(notes), until)
     simulation._connections = connections(drawing)
     return simulation
 
 
 def _simulate(
-    system: System, equations: Equations, duration: float, state: Any, asked: Options, notes: list[str]
+    system: System,
+    equations: Equations,
+    duration: float,
+    state: Any,
+    asked: Options,
+    notes: list[str],
+    until: tuple[float, UndefinedError] | None = None,
 ) -> Simulation:
-    """system: that of kinematics, which assembles the start."""
+    """system: that of kinematics, which assembles the start.  until: the time after which a driver has no value [s]."""
     began = clock.perf_counter()
     duration = check.positive(duration, "duration")
     o = asked.checked()
@@ -133,6 +147,9 @@ def _simulate(
         _check_fit(system, found.state, options.tolerance)
     first = found.state.time
     outputs = _outputs(first, duration, o.step, o.times)
+    end = first + duration if until is None else until[0]
+    if until is not None:
+        outputs = np.append(outputs[outputs < end], end)
     if len(outputs) * equations.columns > MOST_NUMBERS:
         raise ModelError(f"{len(outputs)} outputs would take too much memory; give the times of fewer outputs: times=")
     if not found.ok:
@@ -146,7 +163,6 @@ def _simulate(
     if given is not None and state.names != found.state.names:  # another order of the bodies
         given = given[[state.names.index(name) for name in found.state.names]]
     v = start_velocities(own, found.state, given)
-    end = first + duration
     settings = Settings(o.method, o.step, o.rtol, o.max_step, o.stabilization, o.gain)
     kind = GeneralizedAlpha if o.method == "generalized_alpha" else Integration
     run = kind(equations, q, v, first, outputs, end=end, settings=settings)
@@ -158,7 +174,7 @@ def _simulate(
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
             text = "the velocities at the start contradict joints or drivers; they were changed by up to"
             notes.append(f"{text} {change:.3g}")
-    return _go_on(run, code, first + duration, notes, deadline, o.progress)
+    return _go_on(run, code, end, notes, deadline, o.progress, "" if until is None else str(until[1]))
 
 
 def _check_fit(system: System, state: State, tolerance: float) -> None:
@@ -195,10 +211,13 @@ def _of_redundancy(system: System, run: Integration, state: State) -> list[str]:
 def resume(simulation: Simulation, max_seconds: float | None, progress: Callable[[float], None] | None) -> Simulation:
     """See :meth:`cardan.analysis.simulation.Simulation.resume`."""
     deadline = None if max_seconds is None else clock.perf_counter() + check.positive(max_seconds, "max_seconds")
+    if simulation._run is None and simulation.status in STOPPED:
+        raise ModelError("a simulation that was loaded cannot be resumed; simulate from its last state")
     if simulation._run is None or simulation.status not in STOPPED:
         raise ModelError(f"the simulation ended ({simulation.status}); only one that was stopped can be resumed")
     run, last = simulation._run
-    return _go_on(copy.deepcopy(run), tables.RUNNING, last, list(simulation._notes), deadline, progress)
+    given = copy.deepcopy(run), tables.RUNNING, last, list(simulation._notes), deadline, progress
+    return _go_on(*given, simulation._undefined)
 
 
 def _go_on(
@@ -208,8 +227,12 @@ def _go_on(
     notes: list[str],
     deadline: float | None,
     progress: Callable[[float], None] | None,
+    undefined: str,
 ) -> Simulation:
-    """Integrate until the time ``last``, or until it ends for another reason."""
+    """Integrate until the time ``last``, or until it ends for another reason.
+
+    undefined: why a driver has no value later, if the run was to go on.
+    """
     c = run.control
     first = run.first
     by_python = run.job.asks or isinstance(run, GeneralizedAlpha)
@@ -232,6 +255,8 @@ def _go_on(
                 break
     except KeyboardInterrupt:
         status, reason = SimulationStatus.INTERRUPTED, f"interrupted at t = {run.time:g} s; {KEPT}"
+    except UndefinedError as error:
+        status, reason = SimulationStatus.UNDEFINED, f"{error}; earlier results are kept"
     except NotFiniteError as error:
         status, reason = SimulationStatus.NOT_FINITE, f"{error}; earlier results are kept"
     if code in STATUS:
@@ -248,6 +273,8 @@ def _go_on(
             run.events += [Event(run.time, name, "contact ended") for name in lost]
             run.end_here()
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
+    if undefined and status is SimulationStatus.DONE:
+        status, reason = SimulationStatus.UNDEFINED, f"the drivers end at t = {last:g} s: {undefined}"
     if status in UNREACHED and not run.turns_far:
         reason += _driver_reason(run) or _singular_reason(run)
     if code == tables.NOT_CLOSED and (unmet := _contradicted_rates(run)):
@@ -264,7 +291,7 @@ def _go_on(
         redundant=bool(c.redundant),
         events=run.events,
     )
-    simulation._run = run, last
+    simulation._run, simulation._undefined = (run, last), undefined
     return simulation
 
 

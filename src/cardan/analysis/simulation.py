@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from cardan.analysis import output
 from cardan.analysis.ownership import check_own, chosen_coordinate
-from cardan.constraints.registry import FeatureKind
+from cardan.analysis.readings import Readings
+from cardan.calls import explains
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
 from cardan.dynamics.pulling_contacts import pulling
@@ -28,11 +27,11 @@ from cardan.dynamics.reactions import (
 from cardan.dynamics.tables import WIDTH
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
+from cardan.joints.coordinates import Course
 from cardan.math import euler
 from cardan.system import check
 from cardan.system import tables as layout
-from cardan.system.html import as_html, table_of
-from cardan.system.parts import Body, Feature
+from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 
 TURN = 2.0 * np.pi
@@ -49,6 +48,7 @@ class SimulationStatus(StrEnum):
     LIMIT = "limit"  # a driver pushes a coordinate against its limit
     CONTACT = "contact"  # a contact ended: at an edge, a pole, or where the shapes would cross
     STEP_TOO_SMALL = "step too small"  # no step met rtol
+    UNDEFINED = "undefined"  # a driver has no value at later times, such as past the end of a spline
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
 
@@ -102,7 +102,8 @@ class States(Sequence[State]):
         return (self._simulation._state(k) for k in range(len(self)))
 
 
-class Simulation:
+@explains()
+class Simulation(Readings):
     """A motion under forces.
 
     ``ok``: the whole duration was simulated.  ``status`` and ``reason``: how it ended, and why.  ``times`` [s]: outputs
@@ -132,6 +133,7 @@ class Simulation:
         redundant: whether equations were redundant in some state.
         """
         self._equations = equations
+        self._system = equations.system
         self._results = results
         self.status = status
         self.reason = reason
@@ -144,6 +146,7 @@ class Simulation:
         self._source: tuple[Any, int] | None = None  # the mechanism, and how often it had been edited
         self.events = tuple(events)
         self._run: tuple[Integration, float] | None = None  # and the time at which it was to end [s]
+        self._undefined = ""  # why a driver has no value after that time
 
     @property
     def ok(self) -> bool:
@@ -307,26 +310,21 @@ class Simulation:
         the first time, by the angles and their rates at the output times.  Raises ModelError where the two do not
         agree: the output times are too far apart.
         """
-        joint = chosen_coordinate(joint, of, self._source)
+        joint = chosen_coordinate("coordinate", joint, of, self._source, self._system)
         keys = self._equations.system.counted_angles
         is_counted = joint.counted is not None and joint.counted.key in keys
         near = self._angles()[:, keys.index(joint.counted.key)] if joint.counted is not None and is_counted else None
-        world = [self._world(feature) for feature in joint.features]
-        values = joint.values_in_world(world, near)
+        world = [self._course(feature) for feature in joint.features]
+        values = joint.values_in_world([one.value for one in world], near)
         return self._unwrapped(joint, world, values) if joint.kind == "angle" and not is_counted else values
 
-    def _unwrapped(self, angle: Coordinate, world: Sequence[FloatArray], values: FloatArray) -> FloatArray:
+    def _unwrapped(self, angle: Coordinate, world: Sequence[Course], values: FloatArray) -> FloatArray:
         """An angle without jumps by whole turns between two times.
 
         The change between two times is the one within ±π.  If the mean of the two rates gives another number of turns,
         it is the change nearest to Hermite's rule h/2 (φ̇ + φ̇′) + h²/12 (φ̈ − φ̈′), which must be near this mean.
-        With c + i s = (x + i y)·w = z, φ̇ = Im ż/z and φ̈ = Im(z̈/z − (ż/z)²).
         """
-        (x, dx, ddx), (y, dy, ddy), (w, dw, ddw) = map(self._with_rates, angle.features, world)
-        u, du, ddu = x + 1j * y, dx + 1j * dy, ddx + 1j * ddy
-        z, dz, ddz = (u * w).sum(1), (du * w + u * dw).sum(1), (ddu * w + 2 * du * dw + u * ddw).sum(1)
-        with np.errstate(all="ignore"):  # the angle may be undefined at some times
-            rate, growth = (dz / z).imag, (ddz / z - (dz / z) ** 2).imag
+        rate, growth = angle.rates_in_world(world)  # the angle may be undefined at some times
         h = np.diff(self.times)
         change = np.diff(values)
         change -= TURN * np.round(change / TURN)
@@ -346,26 +344,6 @@ class Simulation:
         found: FloatArray = np.cumsum(np.concatenate([values[:1], change + TURN * turns]))
         return found
 
-    def _with_rates(self, feature: Feature, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """A vector in world with its first and second derivatives, ω × x and ω̇ × x + ω × (ω × x)."""
-        assert isinstance(feature.body, Body)
-        if feature.body.is_ground:
-            return x, np.zeros_like(x), np.zeros_like(x)
-        k = self._index(feature.body)
-        w, dw = (np.einsum("tij,tj->ti", self._rotations[1][:, k], a[:, k, 3:]) for a in self._origin_rates)
-        dx = np.cross(w, x)
-        return x, dx, np.cross(dw, x) + np.cross(w, dx)
-
-    def _world(self, feature: Feature) -> FloatArray:
-        """A point or vector in world, shape (times, 3)."""
-        value = np.broadcast_to(np.array(feature.at(self._equations.system.values)), (len(self.times), 3))
-        assert isinstance(feature.body, Body)
-        if feature.body.is_ground:
-            return value
-        pose = self._coordinates[:, self._index(feature.body)]
-        rotated: FloatArray = euler.rotate(pose[:, 3:], value)
-        return rotated + pose[:, :3] if feature.kind is FeatureKind.POINT else rotated
-
     def _need_states(self) -> None:
         if not len(self.times):
             raise ModelError(f"the simulation has no states, and so no forces: {self.status} {self.reason}".rstrip())
@@ -375,6 +353,9 @@ class Simulation:
         self._need_states()
         q = self._results[:, 1 : 1 + int(self._equations.coordinates)]
         return ConstraintForces(self._equations, self.times, q, self._multipliers(), self._redundant)
+
+    def _acting(self) -> tuple[ConstraintForces, Mapping[str, Connection]]:
+        return self._forces, self._connections
 
     def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
         """Force and torque of a joint on one of its bodies, about the origin of the joint's frame on that body.
@@ -458,32 +439,6 @@ class Simulation:
         }
 
     to_dict = as_dict
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the bodies."""
-        return self._equations.system.names
-
-    def table(self) -> dict[str, FloatArray]:
-        """Times, poses, velocities and energies as columns by title, for ``pandas.DataFrame(simulation.table())``."""
-        return output.columns(self)
-
-    def _repr_html_(self) -> str:
-        return as_html(self.text(), table_of(self.table()))
-
-    def save(self, path: str | Path, *, mechanism: Any = None) -> None:
-        """Write a file, by the ending of its name; what was there before is replaced when the new file is complete.
-
-        ``.html``: a page that plays and scrubs it in a browser, from disk.  ``.csv``: poses, velocities and energies.
-        ``.svg``, ``.pdf``: charts over time, as :meth:`plot`.  ``.png``: a picture of the mechanism in the last state.
-        ``.gif``: an animation.  ``.glb``: an animated model for other programs.  mechanism: whose parts are drawn, if
-        the result was pickled.
-        """
-        output.save(self, path, mechanism)
-
-    def plot(self, *coordinates: Joint | Coordinate) -> Any:
-        """A matplotlib figure: these coordinates, or the positions of all bodies if none is given, and energies."""
-        return output.draw(self, coordinates)
 
     def __eq__(self, other: object) -> bool:
         """Equal results of equal systems and loads; the number of steps is not compared."""

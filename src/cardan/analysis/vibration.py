@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.analysis.equilibrium import INDIFFERENT, assembled, released
+from cardan.calls import explains
 from cardan.coordinates.rates import at_origins
 from cardan.dynamics.build import equations_of
 from cardan.dynamics.static_forces import AtRest
 from cardan.errors import ModelError
 from cardan.system.drawing import Drawing
+from cardan.system.saving import Saved
 from cardan.system.state import FloatArray, State
 
 AT_REST: Final = 1e-9  # [m/s, rad/s] of a body: a larger velocity is one
@@ -29,8 +31,9 @@ REAL: Final = 1e-7  # of the largest eigenvalue: smaller parts are rounding, who
 ComplexArray = NDArray[np.complex128]
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
-class Linearization:
+class Linearization(Saved):
     """Small motions about a state at rest: ż = A z, z = (y, u).
 
     ``A`` [1, 1/s, 1/s²], shape (n, n).  ``basis``, shape (displacements, bodies, 6): what a unit of each y is, δr of

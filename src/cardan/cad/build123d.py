@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cardan.cad.locations import MM, placement, transformation
+from cardan.calls import explained
 from cardan.errors import ModelError
 from cardan.math import euler
 
@@ -35,6 +36,7 @@ TURN = 360.0  # [°]: build123d measures angles in degrees; a range of a whole t
 RANGES = {"RevoluteJoint": ("angle",), "LinearJoint": ("displacement",), "CylindricalJoint": ("angle", "displacement")}
 
 
+@explained
 def solve_build123d(parts: Any, **options: Any) -> AssemblyResult:
     """Close all joints of the parts together, and write their locations back if the result is ok.
 
@@ -52,6 +54,7 @@ def solve_build123d(parts: Any, **options: Any) -> AssemblyResult:
     return result
 
 
+@explained
 def from_build123d(parts: Any, *, ground: Any = None, hold: Sequence[Any] = (), ranges: bool = True) -> Mechanism:
     """The mechanism of parts and of the joints by which they are connected; bodies have the labels of the parts.
 

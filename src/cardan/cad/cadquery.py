@@ -21,6 +21,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from cardan.cad.locations import MM, placement, transformation
+from cardan.calls import explained
 from cardan.errors import ModelError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from cardan.mechanism import Mechanism
 
 
+@explained
 def solve_cadquery(assembly: Any, **options: Any) -> AssemblyResult:
     """Solve the constraints of a ``cadquery.Assembly``, in place of its own ``solve()``; locations are written back.
 
@@ -40,6 +42,7 @@ def solve_cadquery(assembly: Any, **options: Any) -> AssemblyResult:
     return result
 
 
+@explained
 def from_cadquery(assembly: Any) -> Mechanism:
     """The mechanism of an assembly: a body for each object that has a constraint, and its constraints as joints.
 

@@ -18,6 +18,7 @@ import numpy as np
 from cardan.cad import child
 from cardan.cad.parts import Assembly, Part, composed, without_noise
 from cardan.cad.picks import FloatArray
+from cardan.calls import explained
 from cardan.errors import ModelError
 from cardan.system import atomic, check
 from cardan.system.state import State
@@ -30,6 +31,7 @@ MOST_TOLD = 8  # names in an error
 MISSING = "needs the package cadquery-ocp; install it with: pip install 'cardan[cad]'"
 
 
+@explained
 def load_step(path: str | Path, *, chord: float = CHORD, seconds: float = SECONDS) -> Assembly:
     """The parts of a STEP file, with names, colours, placements and faces; lengths in metres, whatever its unit.
 

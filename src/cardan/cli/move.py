@@ -10,7 +10,7 @@ import numpy as np
 
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.cli import figures
-from cardan.cli.output import over_time, print_json
+from cardan.cli.output import OwnUnits, over_time, print_json
 from cardan.cli.progress import Bar
 from cardan.cli.target import (
     add_save,
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="add a driver: the coordinate has its assembled value at --from and then changes at RATE [rad/s or m/s]; "
         "may be repeated",
     )
-    parser.add_argument("--csv", metavar="FILE", help="write the coordinates to a file")
+    parser.add_argument("--csv", metavar="FILE", help="write the coordinates to a file, in SI units")
     parser.add_argument("--plot", metavar="FILE", help="draw the coordinates (.png, .svg, .pdf)")
     add_save(parser)
 
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{target.name}: {target.title}")
         print(motion.text())
         print()
-        print(over_time(motion.times, columns))
+        print(over_time(motion.times, OwnUnits.of(mechanism).columns(columns)))
     if motion.status is MotionStatus.INTERRUPTED:
         raise KeyboardInterrupt  # after the states reached are printed
     return 0 if motion.ok else 1

@@ -7,10 +7,16 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from cardan.files.units import SI, UNITS
+from cardan.system.display import ANGLES, DEFAULT, LENGTHS
+
+if TYPE_CHECKING:
+    from cardan.mechanism import Mechanism
 
 PIPE_COLUMNS = 160  # width of tables if stdout is no terminal and COLUMNS is not set
 MOST_ROWS = 40  # of a summary
@@ -73,18 +79,51 @@ def over_time(times: Any, values: dict[str, Any]) -> str:
     return "\n".join([table(titles, lines), *notes])
 
 
+class OwnUnits(NamedTuple):
+    """Units of the tables of a mechanism, by the unit in SI: its name, and its size in SI."""
+
+    m: tuple[str, float]
+    rad: tuple[str, float]
+
+    @staticmethod
+    def of(mechanism: Mechanism) -> OwnUnits:
+        """Those of its display, if it has one of its own; else those of the file that it was read from, or SI."""
+        source = mechanism._model.source
+        file = SI if source is None else source.units.as_dict()
+        shown = mechanism.display
+        length, angle = (file["length"], file["angle"]) if shown == DEFAULT else (shown.length, shown.angle)
+        return OwnUnits((length, _size(LENGTHS, "length", length)), (angle, _size(ANGLES, "angle", angle)))
+
+    def columns(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Columns in these units; values: in SI, under titles that end in their unit, such as "A [rad]"."""
+        found = {}
+        for title, column in values.items():
+            name, unit = title.rstrip("]").rsplit(" [", 1) if title.endswith("]") else (title, "")
+            base, slash, rest = unit.partition("/")
+            own, size = {"m": self.m, "rad": self.rad}.get(base, (base, 1.0))
+            found[f"{name} [{own}{slash}{rest}]" if unit else title] = column if size == 1.0 else column / size
+        return found
+
+
+def _size(shown: Mapping[str, float], quantity: str, unit: str) -> float:
+    """Of a unit of a display, or of a file."""
+    return shown[unit] if unit in shown else float(UNITS[quantity][unit])
+
+
 def without_rounding(column: Any) -> Any:
     """A column with rounding errors of zero replaced by zero."""
     size = np.abs(column)
     return np.where(size <= max(ZERO, ZERO_RTOL * float(size.max(initial=0.0))), 0.0, column)
 
 
-def poses(state: Any) -> str:
-    """A table of positions [m] and quaternions, with as many digits as fit the terminal."""
-    titles = ("body", "x [m]", "y [m]", "z [m]", "q w", "q x", "q y", "q z")
+def poses(state: Any, units: OwnUnits) -> str:
+    """A table of positions and quaternions, with as many digits as fit the terminal."""
+    unit, size = units.m
+    titles = ("body", f"x [{unit}]", f"y [{unit}]", f"z [{unit}]", "q w", "q x", "q y", "q z")
+    values = np.hstack([state.positions if size == 1.0 else state.positions / size, state.quaternions])
     made = ""
     for digits in (9, 6, 4):
-        rows = [(name, *(f"{v:z.{digits}f}" for v in state.coordinates[k])) for k, name in enumerate(state.names)]
+        rows = [(name, *(f"{v:z.{digits}f}" for v in values[k])) for k, name in enumerate(state.names)]
         made = table(titles, rows)
         if max(map(len, made.splitlines())) <= columns():
             break

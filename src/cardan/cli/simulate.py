@@ -10,7 +10,7 @@ import numpy as np
 
 from cardan.analysis.simulation import Simulation, SimulationStatus
 from cardan.cli import figures
-from cardan.cli.output import over_time, print_json
+from cardan.cli.output import OwnUnits, over_time, print_json
 from cardan.cli.progress import Bar
 from cardan.cli.target import (
     add_save,
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"), help="m/s², in world; default: that of the mechanism"
     )
-    parser.add_argument("--csv", metavar="FILE", help="write the rows of the table to a file")
+    parser.add_argument("--csv", metavar="FILE", help="write the rows of the table to a file, in SI units")
     parser.add_argument("--plot", metavar="FILE", help="draw the coordinates and energies (.png, .svg, .pdf)")
     add_save(parser)
 
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         if len(simulation.times):
             print(f"  largest residual of a joint: {simulation.drift.max():.1e}")
         print()
-        print(over_time(simulation.times, columns))
+        print(over_time(simulation.times, OwnUnits.of(mechanism).columns(columns)))
     if simulation.status is SimulationStatus.INTERRUPTED:
         raise KeyboardInterrupt  # after the states reached are printed
     return 0 if simulation.ok else 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from cardan.analysis.options import AUTO
 from cardan.cli import figures
-from cardan.cli.output import poses, print_json
+from cardan.cli.output import OwnUnits, poses, print_json
 from cardan.cli.target import add_save, add_target, check_output, read_target, save_reached, start_of, write_rows
 from cardan.coordinates import formulations
 from cardan.errors import ModelError
@@ -26,7 +26,7 @@ EXAMPLES = """  cardan solve rsur
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.add_argument("--csv", metavar="FILE", help="write the poses to a file")
+    parser.add_argument("--csv", metavar="FILE", help="write the poses to a file, in SI units")
     add_save(parser)
     parser.add_argument("--time", type=float, metavar="T", help="s, of the drivers; default: that of the pose, or 0")
     add_options(parser)
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         if found:
             print(found.text())
         print()
-        print(poses(result.state))
+        print(poses(result.state, OwnUnits.of(mechanism)))
     return 0 if result.ok else 1
 
 

@@ -14,6 +14,7 @@ import math
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final, NoReturn, Union, overload
 
 Number = Union["Scalar", float, int]
@@ -232,6 +233,20 @@ class Quaternion:
 
     def __repr__(self) -> str:
         return "<traced quaternion>"
+
+
+def digests(nodes: Sequence[Plain], rows: Sequence[int]) -> tuple[bytes, ...]:
+    """A digest of the expression of each row.  Sums and products do not depend on the order of their terms.
+
+    Other nodes, and their order, do not matter.
+    """
+    found: list[bytes] = []  # by node
+    for operation, arguments, value in nodes:
+        terms = [found[k] for k in arguments]
+        if operation in ("+", "*"):
+            terms.sort()
+        found.append(sha256(b"|".join([f"{operation} {value!r}".encode(), *terms])).digest())
+    return tuple([found[row] for row in rows])
 
 
 class Graph:

@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Any, Final, Literal, NamedTuple
 
 from cardan.constraints import expression
-from cardan.constraints.expression import Graph, Quaternion, Scalar, Vector
+from cardan.constraints.expression import Graph, Quaternion, Scalar, Vector, digests
 
 
 class FeatureKind(IntEnum):
@@ -157,6 +157,14 @@ class Primitive:
 
     def _identity(self) -> tuple[Any, ...]:
         return self.name, self.arguments, self.parameters, self.defaults, self.units, self.kernel(), self.constants
+
+    def description(self) -> Any:
+        """What defines it: of a recorded function its expressions, whose terms may be in any order; else itself."""
+        nodes = getattr(self.origin, "nodes", None)
+        if nodes is None:
+            return self
+        declared = self.name, self.arguments, self.parameters, self.defaults, self.units
+        return *declared, digests(nodes, self.origin.rows)
 
     def kernel(self) -> tuple[Any, ...]:
         """A key of its kernels: equal for primitives with the same kernels."""

@@ -5,29 +5,32 @@ from __future__ import annotations
 import math
 import numbers
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.constraints.expression import Graph, digests
 from cardan.constraints.jets import Jet
 from cardan.errors import ModelError
 
 # When a function is declared, it must be defined at one of these times [s]; it may be undefined at t = 0.
 TRIED = (0.0, 1.0, 0.1, 10.0)
+RECORDED = 1e-9  # relative: an expression rounds differently from the function that it was recorded of
 
 
 class UndefinedError(ModelError):
     """A driver has no value at a time; it may have values at other times."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Signal:
     """The function of a driver, and the driver's name: a callable evaluated with jets, or a constant number.
 
-    ``kind``: what has the name: a driver, or a parameter of a constraint.
+    ``kind``: what has the name: a driver, or a parameter of a constraint.  Signals are equal if their functions are, or
+    if these are recorded as the same expression, such as a Python function and its text in a file.
     """
 
     name: str
@@ -102,6 +105,38 @@ class Signal:
         tried = ", ".join(f"{time:g}" for time in TRIED[1:])
         raise ModelError(f"{first}; it is also undefined at t = {tried} s") from first
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Signal):
+            return NotImplemented
+        if (self.name, self.kind) != (other.name, other.kind):
+            return False
+        if self.function is other.function or self.function == other.function:
+            return True
+        mine = recorded(self.function, 1)
+        return mine is not None and mine == recorded(other.function, 1) and self._is_like(other)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.kind))
+
+    def _is_like(self, other: Signal) -> bool:
+        """Whether two signals have the same values at the times of TRIED."""
+        found: list[list[Jet | None]] = [[], []]
+        for values, signal in zip(found, (self, other), strict=True):
+            for time in TRIED:
+                try:
+                    values.append(signal.jet(time))
+                except UndefinedError:
+                    values.append(None)
+        for a, b in zip(*found, strict=True):
+            if a is None or b is None:
+                if a is not b:
+                    return False
+                continue
+            pairs = ((a.value, b.value), (a.rate, b.rate), (a.acceleration, b.acceleration))
+            if not all(math.isclose(x, y, rel_tol=RECORDED, abs_tol=RECORDED) for x, y in pairs):
+                return False
+        return True
+
     @property
     def is_constant(self) -> bool:
         """Whether it is a number."""
@@ -116,6 +151,51 @@ class Signal:
     def __reduce__(self) -> tuple[Any, ...]:
         check_picklable(f"{self.kind} {self.name!r}", self.function)
         return Signal, (self.name, self.function, self.kind)
+
+
+def recorded(function: Any, count: int, *rest: Any) -> tuple[bytes, ...] | None:
+    """A digest of each expression that a function of ``count`` numbers computes; None if it cannot be recorded.
+
+    rest: its further arguments.  Sums and products do not depend on the order of their terms.
+    """
+    graph = Graph()
+    try:
+        variables = [graph.variable(f"x{k}") for k in range(count)]
+        result = function(*variables, *rest) if callable(function) else function
+        rows = [graph.lift(item) for item in (result if isinstance(result, list | tuple) else [result])]
+    except Exception:  # the user's function can raise any exception
+        return None
+    return digests([node.plain() for node in graph.nodes], [row.index for row in rows])
+
+
+def last_defined(signals: Iterable[Any], first: float, last: float) -> tuple[float, UndefinedError] | None:
+    """Up to which time from ``first`` to ``last`` [s] all signals are defined, and the error beyond it.
+
+    None if they are all defined at ``last``, or one is not at ``first``.  A spline ends at its last point; of other
+    functions the end is found by bisection, so a gap between two times at which one is defined is not seen.
+    """
+    found: tuple[float, UndefinedError] | None = None
+    for signal in signals:
+        try:
+            signal.jet(first)
+        except UndefinedError:
+            return None
+        known, beyond = first, last if found is None else found[0]
+        try:
+            signal.jet(beyond)
+            continue
+        except UndefinedError as error:
+            reason = error
+        ends = getattr(getattr(getattr(signal, "signal", signal), "function", None), "range", ())
+        inside = [end for end in ends if min(first, beyond) <= end <= max(first, beyond)]
+        while not inside and (middle := 0.5 * (known + beyond)) not in (known, beyond):
+            try:
+                signal.jet(middle)
+                known = middle
+            except UndefinedError:
+                beyond = middle
+        found = (max(inside, key=lambda end: abs(end - first)) if inside else known), reason
+    return found
 
 
 @dataclass(frozen=True, slots=True)

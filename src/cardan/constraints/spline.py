@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.calls import explained, explains
 from cardan.constraints.expression import Scalar, TracingError
 from cardan.constraints.jets import Jet
 from cardan.errors import ModelError
@@ -18,6 +19,11 @@ BEYOND: Final = 1e-9  # of the range: rounding of a time or coordinate at its en
 MOST_DEGREE: Final = 15
 
 
+class BeyondError(ValueError):
+    """A spline was evaluated beyond its points."""
+
+
+@explains()
 @dataclass(frozen=True, slots=True)
 class Spline:
     """A smooth piecewise polynomial, for m.drive and m.couple; made by :func:`cardan.spline`, or of a SciPy spline.
@@ -57,13 +63,13 @@ class Spline:
         return low, 0.5 * (low + high)
 
     def value(self, x: Any, order: int = 0) -> Any:
-        """S, S′ or S″ at a number, or at an array of numbers.  ValueError beyond the range, unless it is periodic."""
+        """S, S′ or S″ at a number, or at an array of numbers.  BeyondError beyond the range, unless it is periodic."""
         low, high = self.range
         slack = BEYOND * (high - low)
         outside = np.atleast_1d((np.asarray(x) < low - slack) | (np.asarray(x) > high + slack))
         if not self.is_periodic and outside.any():
             where = np.atleast_1d(x)[outside][0]
-            raise ValueError(f"the spline is defined from {low:g} to {high:g}, not at {where:g}")
+            raise BeyondError(f"the spline is defined from {low:g} to {high:g}, not at {where:g}")
         pieces, degree, period = int(self.table[0]), int(self.table[1]), self.table[2]
         breaks = np.array(self.table[3 : 4 + pieces])
         coefficients = np.array(self.table[4 + pieces :]).reshape(pieces, degree + 1)
@@ -91,6 +97,7 @@ class Spline:
         return x.graph.call("spline_0", x)
 
 
+@explained
 def spline(x: Any, y: Any, *, periodic: bool = False) -> Spline:
     """The cubic spline through points (x, y), twice continuously differentiable, for m.drive and m.couple.
 

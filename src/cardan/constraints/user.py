@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from cardan.calls import explained
 from cardan.constraints import codegen, user_kernels
 from cardan.constraints.expression import BY_HAND, Graph, Plain, Quaternion, Scalar, TracingError, Vector
 from cardan.constraints.indifference import is_indifferent
@@ -98,6 +99,7 @@ def _generated(recipe: Recipe) -> tuple[str, int, dict[str, Any]]:
     return text, len(rows), flags
 
 
+@explained
 def primitive(
     *misplaced: Any,
     unit: str | Sequence[str] = "m",
@@ -154,6 +156,7 @@ def primitive(
     return make
 
 
+@explained
 def rate_primitive(
     *misplaced: Any, unit: str | Sequence[str] = "m/s", **kinds: str
 ) -> Callable[[Callable[..., Any]], Primitive]:

@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from cardan.calls import explained, explains
 from cardan.constraints import codegen
 from cardan.constraints.expression import Graph, Plain, Quaternion, Scalar, TracingError, Vector
 from cardan.constraints.registry import LENGTH_POWER, FeatureKind, Primitive
@@ -37,6 +38,7 @@ MOST_SAMPLES: Final = 2_000
 ORTHONORMAL: Final = 1e-9  # how far A″ may be from a rotation
 
 
+@explains()
 @dataclass(frozen=True, slots=True)
 class JointMotion:
     """What :func:`joint_motion` makes: coordinates with their units, parameters, and the recorded A″ and d″."""
@@ -140,6 +142,7 @@ def _range(what: str, name: str, unit: str, given: Any) -> tuple[float, float, i
     return low, high, tried
 
 
+@explained
 def joint_motion(*misplaced: Any, **coordinates: str) -> Callable[[Callable[..., Any]], JointMotion]:
     """Declare the motion of a joint of your own, for ``m.constrain(…, motion=…)`` and formulations by joints.
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cardan.calls import explains
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.rate_rows import RateRows
 from cardan.diagnosis import elimination, second_order
@@ -35,6 +36,7 @@ from cardan.solvers.problem import Problem
 from cardan.system import check
 from cardan.system.html import as_html
 from cardan.system.residuals import Violation, accepting_tolerance, violations
+from cardan.system.saving import Saved
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -61,8 +63,9 @@ class Equation(NamedTuple):
     row: int
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
-class Diagnosis:
+class Diagnosis(Saved):
     """The mobility of a mechanism in one pose.
 
     ``dof``: independent motions there, without drivers and limits; ``undriven``: those left with the drivers.  Both are

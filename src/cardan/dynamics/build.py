@@ -74,6 +74,7 @@ def _packed(drawing: Drawing, found: mass.Masses, gravity: Triple, loads: list[A
     bundles = [_followed(bundle) for bundle in bundles] if follow else bundles
     angles = drawing.counted_angles(with_loads=bool(loads))
     system = System(c.records, bundles, angles, found.frames, formulas=drawing.values)
+    system.index.contents = c
     forces = Forces(system, c.records, loads, angles, drawing.values) if loads else None
     return Equations(system, found.diagonal, gravity, stops, forces)
 

@@ -190,6 +190,12 @@ class Forces:
         """Names of the loads that have one coordinate."""
         return [law.name for law in self._laws if law.code != tables.MATRIX]
 
+    @property
+    def units(self) -> dict[str, str]:
+        """ "m" or "rad", the unit of the coordinate of each load that has one."""
+        named = set(self.named)
+        return {row.constraint: row.primitive.units[0] for row in self._packed.rows if row.constraint in named}
+
     def total(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
         """Generalised forces of all loads, WIDTH floats per body."""
         out: FloatArray = np.zeros(WIDTH * len(self.system.names))

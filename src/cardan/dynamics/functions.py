@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cardan.constraints import codegen, kernels
-from cardan.constraints.expression import Graph, Plain
+from cardan.constraints.expression import Graph, Plain, digests
 from cardan.constraints.jets import DERIVATIVES
 from cardan.constraints.registry import Primitive
-from cardan.constraints.signal import check_picklable
+from cardan.constraints.signal import check_picklable, recorded
+from cardan.constraints.spline import BeyondError
 from cardan.errors import ModelError
 
 # (t, coordinate, rate) at which a function is tried when it is declared
@@ -29,12 +30,20 @@ class NotFiniteError(ModelError):
     """A load has no finite force at a time; it may have had one before."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
     """The graph of a function f(t, coordinate, rate), as plain values: it is pickled and compared without it."""
 
     nodes: tuple[Plain, ...]
     row: int
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Recorded):
+            return NotImplemented
+        return digests(self.nodes, (self.row,)) == digests(other.nodes, (other.row,))
+
+    def __hash__(self) -> int:
+        return hash(digests(self.nodes, (self.row,)))
 
     def address(self) -> int:
         """Address of its kernel in this process: f(x, constants, value, derivatives), x = (t, coordinate, rate)."""
@@ -68,9 +77,12 @@ class Recorded:
         return self
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Called:
-    """A function that Python calls in every evaluation, of the load ``what``; functions compare by identity."""
+    """A function that Python calls in every evaluation, of the load ``what``.
+
+    Two are equal if their functions are, or if these are recorded as the same expressions of time alone.
+    """
 
     what: str
     function: Callable[..., Any]
@@ -93,6 +105,8 @@ class Called:
     def _call(self, t: float, *arguments: Any) -> Any:
         try:
             return self.function(t, *arguments)
+        except BeyondError as error:  # it was defined before
+            raise NotFiniteError(f"{self.what} at t = {t:g} s: {error}") from error
         except Exception as error:
             text = f"its function raised {type(error).__name__}: {error}"
             raise ModelError(f"{self.what} at t = {t:g} s: {text}") from error
@@ -103,6 +117,17 @@ class Called:
         if not math.isfinite(value):
             raise NotFiniteError(f"{self.what} at t = {t:g} s: its function returned {value}; it must be finite")
         return float(value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Called):
+            return NotImplemented
+        if self.what != other.what or self.function == other.function:
+            return self.what == other.what
+        mine = recorded(self.function, 1, None)
+        return mine is not None and mine == recorded(other.function, 1, None)
+
+    def __hash__(self) -> int:
+        return hash(self.what)
 
     def __copy__(self) -> Called:
         return self

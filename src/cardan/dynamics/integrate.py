@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from cardan.constraints.signal import UndefinedError
 from cardan.dynamics import tables
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.limit_conflicts import Push, find_push, is_contradicted
@@ -600,9 +602,16 @@ class Integration:
         times = self._asked()
         system = self.equations.system
         functions = [signal for _, signal in system.signals] + [function for _, _, function in system.timed]
+        try:
+            values = [function.jets(times) for function in functions]
+        except UndefinedError:
+            if len(times) == 1:
+                raise
+            times = times[: _defined(functions, times)]  # the others may never be needed
+            values = [function.jets(times) for function in functions]
         table = self.drive[: 3 * len(functions) * len(times)].reshape(len(times), -1)
-        for k, function in enumerate(functions):
-            table[:, 3 * k : 3 * k + 3] = function.jets(times)
+        for k, value in enumerate(values):
+            table[:, 3 * k : 3 * k + 3] = value
         c.drive_at, c.drive_count = 0.0, float(len(times))
 
     def _asked(self) -> FloatArray:
@@ -622,3 +631,14 @@ class Integration:
     def _last_acceleration(self) -> FloatArray:
         head, n6 = int(self.control.head), WIDTH * len(self.equations.system.names)
         return self.history[head * n6 : (head + 1) * n6]
+
+
+def _defined(functions: Sequence[Any], times: FloatArray) -> int:
+    """At how many of the times all functions are defined before the first at which one is not; at least one."""
+    for k, time in enumerate(times.tolist()[1:], start=1):
+        try:
+            for function in functions:
+                function.jet(time)
+        except UndefinedError:
+            return k
+    return len(times)

@@ -22,6 +22,7 @@ from typing import Any, Final, Generic, NamedTuple, ParamSpec
 
 import numpy as np
 
+from cardan.calls import explains
 from cardan.constraints import primitives
 from cardan.dynamics import tables
 from cardan.dynamics.functions import Called, Recorded, recorded_or_called, taking
@@ -103,6 +104,7 @@ def load_kind(*takes: str) -> Callable[[Callable[P, Action]], LoadKind[P]]:
     return register
 
 
+@explains()
 @read_only("remove it, m.remove({name!r}), and add it again")
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:

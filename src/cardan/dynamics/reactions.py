@@ -229,6 +229,17 @@ def read_effort(
     return forces.effort(name)
 
 
+def effort_units(forces: ConstraintForces, connections: Mapping[str, Connection]) -> dict[str, str]:
+    """What has an effort, by name, the drivers first: "N m" if it acts on an angle, "N" if on a length."""
+    loads = forces.equations.forces
+    rows = {row.constraint: row.primitive.units[0] for row in forces.equations.system.rows}
+    named: dict[str, str] = {}
+    for role in (Role.DRIVER, Role.LIMIT):
+        named |= {name: rows[name] for name, found in connections.items() if found.kind.role is role}
+    named |= {} if loads is None else loads.units
+    return {name: "N m" if unit == "rad" else "N" for name, unit in named.items()}
+
+
 def inverse(equations: Equations, states: tuple[State, ...]) -> tuple[ConstraintForces, FloatArray]:
     """Forces that a given motion needs: λ of M v̇ + Jᵀλ = Q, from states with velocities and accelerations; and v.
 

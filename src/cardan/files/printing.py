@@ -149,7 +149,7 @@ def signal_text(signal: Signal) -> str | float:
     if isinstance(function, Formula):
         return function.text if not function.constants else _refused_constants(function)
     try:
-        (text,) = traced(function, ("t",))
+        (text,) = [number(one) if isinstance(one, float) else one for one in traced(function, ("t",))]
     except (Exception, TracingError) as error:  # the user's function can raise any exception
         raise ModelError(f"its Python function cannot be recorded ({_first(error)}); {WAYS}") from None
     again = Signal(signal.name, Formula(text, ("t",)) if isinstance(text, str) else text)

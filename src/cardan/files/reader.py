@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from cardan import contents
+from cardan.calls import explained
 from cardan.constraints import user
 from cardan.constraints.registry import KINDS
 from cardan.errors import ModelError
@@ -113,6 +114,7 @@ def _dotted(path: Path) -> str:
     return ".".join(str(part) for part in path)
 
 
+@explained
 def load(path: str | FilePath) -> Mechanism:
     """The mechanism in a file ``*.cardan.toml``, or JSON of the same schema.
 
@@ -315,8 +317,12 @@ class Reader(Ends):
             self._shape((*path, "shapes", k), shape, body)
 
     def _inertia(self, path: Path, value: Any) -> Any:
-        if type(value) is not list or not all(type(row) is list for row in value):
-            ways = "it must be three rows of three numbers, [[Ixx, Ixy, Ixz], [Ixy, Iyy, Iyz], [Ixz, Iyz, Izz]]"
+        are_rows = type(value) is list and all(type(row) is list for row in value)
+        if type(value) is not list or not (are_rows or (len(value) == 3 and not any(type(x) is list for x in value))):
+            ways = (
+                "it must be three rows of three numbers, [[Ixx, Ixy, Ixz], [Ixy, Iyy, Iyz], [Ixz, Iyz, Izz]], or three "
+                "moments about the axes of the body"
+            )
             self.problem(path, f"it is {short(value)}; {ways}")
             raise Skip
         return self._numbers(path, value, "")
@@ -475,7 +481,8 @@ class Reader(Ends):
         table = self._table(path, value)
         self._need(path, table, spec.POSE, ("bodies",))
         names = tuple(self.m._model.bodies)
-        index = {body: k for k, body in enumerate(names)}
+        index = Index({body: k for k, body in enumerate(names)})
+        index.joints = dict(self.m._model.joints)
         q = np.array([(*body.position, *body.orientation) for body in self.m._model.bodies.values()]).reshape(-1, 7)
         v = np.zeros((len(names), 6))
         has_rates = False
@@ -521,7 +528,6 @@ class Reader(Ends):
             variables[key] = self._number((*path, "variables", key), given, "")
         rates = v if has_rates else None
         if parameters and not self.problems:
-            index = Index(index)
             index.contacts = touches(  # not those of m.system, which would compile the kernels of traced shapes
                 {body._serial: body.name for body in self.m._model.bodies.values()},
                 {angle._serial: angle.key for angle in self.m._model.drawing.counted_angles()},

@@ -124,7 +124,8 @@ def schema() -> dict[str, Any]:
             {"a": _end("frame|point"), "b": _end("frame|point"), "of": {"enum": list(spec.COORDINATES)}}, ["a", "b"]
         ),
     }
-    inertia = {"type": "array", "items": _list(3), "minItems": 3, "maxItems": 3}
+    rows = {"type": "array", "items": _list(3), "minItems": 3, "maxItems": 3}
+    inertia = {"anyOf": [rows, _list(3)]}
     part = {
         "position": _list(3),
         "orientation": _list(4),

@@ -365,7 +365,8 @@ class _Writer:
             ) from None
         if len(parts) != 3 or not same:
             raise ModelError(f"its Python function gives other values when it is recorded; {printing.WAYS}")
-        return parts
+        is_constant = all(isinstance(part, float) for part in parts)  # three numbers would be read as a constant
+        return [printing.number(part) if is_constant and isinstance(part, float) else part for part in parts]
 
     def _constrain(self, joint: Joint, path: Path) -> dict[str, Any]:
         parameters = dict(joint.parameters)

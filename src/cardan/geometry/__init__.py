@@ -10,6 +10,9 @@ Exchange    from_scipy, to_scipy, from_json, to_json, as_dict, from_dict, plot
 
 from __future__ import annotations
 
+from types import FunctionType
+
+from cardan.calls import explained
 from cardan.geometry.analytic import circle, cone, cylinder, ellipse, ellipsoid, line, plane, sphere, torus
 from cardan.geometry.build import extrude, loft, revolve, ruled
 from cardan.geometry.distance import Distance, Pair, closest_pair, closest_point
@@ -61,3 +64,7 @@ __all__ = [
     "traced",
     "volume",
 ]
+
+for _name in __all__:
+    if isinstance(globals()[_name], FunctionType):
+        globals()[_name] = explained(globals()[_name], f"geometry.{_name}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
+from cardan.calls import explains
 from cardan.errors import ModelError, SessionError
 from cardan.interact import tables
 from cardan.system import check
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 VERSION, ASKED = tables.Hand.version.first, tables.Hand.asked.first
 
 
+@explains()
 class Hand:
     """A hand on a body; made by :meth:`Session.grasp` and :meth:`Session.push`.
 

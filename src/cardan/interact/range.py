@@ -400,6 +400,8 @@ def probed(drawing: Drawing, of: Any, axis: Any) -> tuple[str, Equations, str]:
     if hasattr(of, "local"):
         frame = drawing.contents.bodies[of.body].frame(of.local, z=axis)
         chosen = joints.coordinate(drawing.contents.ground.frame(z=axis), frame, "displacement")
+    elif isinstance(of, str):
+        chosen = chosen_coordinate(drawing.contents, f"range of {of!r}", of, axis)
     elif isinstance(of, Coordinate):
         if of.joint not in drawing.contents.joints:
             raise ModelError(f"range was given {of!r}; it must be a joint of this mechanism, or a coordinate of one")

@@ -12,6 +12,7 @@ from cardan.analysis.assemble import assemble
 from cardan.analysis.contact_ends import lost_contacts, refuse_jumps
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.simulate import start_velocities
+from cardan.calls import explains
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
 from cardan.dynamics import tables as dynamics_tables
@@ -87,6 +88,7 @@ EVENT_NAMES: Final = {
 }
 
 
+@explains(besides=("step",))
 class Session:
     """A mechanism that an operator moves, cycle by cycle; made by :meth:`cardan.Mechanism.session`.
 

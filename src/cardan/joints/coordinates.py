@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from cardan.calls import explained, explains
 from cardan.constraints.registry import KINDS, FeatureKind
 from cardan.errors import ModelError
 from cardan.math import euler
@@ -63,6 +64,37 @@ def swapped(rule: Rule) -> Rule:
     return lambda a, b: rule(b, a)
 
 
+class Course(NamedTuple):
+    """A point [m] or direction in world over some instants, with its derivatives by time, shape (instants, 3) each."""
+
+    value: FloatArray
+    rate: FloatArray
+    acceleration: FloatArray
+
+
+def course(
+    feature: Feature, local: FloatArray, poses: FloatArray, velocities: FloatArray, accelerations: FloatArray
+) -> Course:
+    """Of a feature of a body, from its values in body axes, shape (instants, 3), and from the motion of the body.
+
+    poses, shape (instants, 7): r and p.  velocities, shape (instants, 6): ṙ in world, ω in body axes; accelerations:
+    r̈ and ω̇ likewise.  With x = A s in world:  ẋ = ω × x  and  ẍ = ω̇ × x + ω × ẋ.
+    """
+    p = poses[:, 3:]
+    x, w, dw = (np.asarray(euler.rotate(p, one)) for one in (local, velocities[:, 3:], accelerations[:, 3:]))
+    dx = np.cross(w, x)
+    ddx = np.cross(dw, x) + np.cross(w, dx)
+    if feature.kind is FeatureKind.POINT:
+        return Course(x + poses[:, :3], dx + velocities[:, :3], ddx + accelerations[:, :3])
+    return Course(x, dx, ddx)
+
+
+def still(local: FloatArray) -> Course:
+    """Of a feature of the ground."""
+    return Course(local, np.zeros_like(local), np.zeros_like(local))
+
+
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
 class Coordinate:
     """One coordinate between two ends, ready to be driven, limited or coupled.
@@ -127,6 +159,59 @@ class Coordinate:
             return np.asarray(angle + 2.0 * math.pi * np.where(np.isfinite(turns), np.round(turns), math.nan))
         return np.where(angle == -math.pi, math.pi, angle)
 
+    def rate(self, state: State) -> float:
+        """Its rate in a state with velocities: [m/s], or [rad/s]; NaN where it is undefined."""
+        return float(self._rates((state,), "rate")[0][0])
+
+    def acceleration(self, state: State) -> float:
+        """Its acceleration in a state with accelerations: [m/s²], or [rad/s²]; NaN where it is undefined."""
+        return float(self._rates((state,), "acceleration")[1][0])
+
+    def _rates(self, states: Sequence[State], what: str) -> tuple[FloatArray, FloatArray]:
+        """Rates and accelerations in several states with the same bodies, shape (states,) each.
+
+        what: "rate" if accelerations are not needed; they may then be wrong.
+        """
+        for state in states:
+            if not isinstance(state, State):
+                raise ModelError(f"{self!r} was given {state!r}; it must be a State, such as motion.states[0]")
+            if state.velocities is None:
+                ways = "states of m.move, m.simulate and m.solve_rates have them"
+                raise ModelError(f"this state has no velocities, and so {self!r} has no {what}; {ways}")
+            if state.accelerations is None and what != "rate":
+                ways = "states of m.move and m.simulate have them"
+                raise ModelError(f"this state has no accelerations, and so {self!r} has none; {ways}")
+        return self.rates_in_world([_course(feature, states) for feature in self.features])
+
+    def rates_in_world(self, world: Sequence[Course]) -> tuple[FloatArray, FloatArray]:
+        """Rates and accelerations from its features in world coordinates, shape (instants,) each.
+
+        displacement: a·d;  distance: |d|.  inclination θ of unit vectors, with c = u·v:  θ̇ = −ċ/sin θ,
+        θ̈ = −(c̈ + c θ̇²)/sin θ.  angle, with z = (x + i y)·w:  φ̇ = Im ż/z,  φ̈ = Im(z̈/z − (ż/z)²).
+        NaN where it is undefined.
+        """
+        with np.errstate(all="ignore"):
+            if self.kind == "displacement":
+                axis, start, end = world
+                return _product(axis, _difference(start, end))[1:]
+            if self.kind == "distance":
+                d = _difference(*world)
+                size = np.linalg.norm(d.value, axis=1)
+                _, half, square = _product(d, d)
+                rate = np.where(size > 0.0, 0.5 * half / size, math.nan)
+                return rate, (0.5 * square - rate * rate) / size
+            if self.kind == "inclination":
+                u, v = world
+                c, dc, ddc = _product(u, v)
+                sine = np.linalg.norm(np.cross(u.value, v.value), axis=1)
+                rate = np.where(sine > 0.0, -dc / sine, math.nan)
+                return rate, -(ddc + c * rate * rate) / sine
+            x, y, w = world
+            real, imaginary = _product(x, w), _product(y, w)
+            z, dz, ddz = (a + 1j * b for a, b in zip(real, imaginary, strict=True))
+            ratio = np.where(z != 0.0, dz / z, complex(math.nan, math.nan))
+            return ratio.imag, (ddz / z - ratio * ratio).imag
+
     def projections(self, states: Sequence[State]) -> FloatArray:
         """Of an angle: length of the vector projected onto the plane of x and y; 1 in a joint, 0 if undefined."""
         x, y, w = (_world(feature, states) for feature in self.features)
@@ -154,6 +239,33 @@ def _world(feature: Feature, states: Sequence[State]) -> FloatArray:
     return found + poses[:, :3] if feature.kind is FeatureKind.POINT else found
 
 
+def _course(feature: Feature, states: Sequence[State]) -> Course:
+    """A feature over states with velocities; accelerations that are not known are zero."""
+    body = feature.body
+    assert isinstance(body, Body)
+    states[0][body]  # raises if the states do not have the body
+    local = np.array([feature.at(state.variables) for state in states])
+    if body.is_ground:
+        return still(local)
+    k = states[0].names.index(body.name)
+    none = np.zeros((len(states[0].names), 6))
+    poses = np.array([state.coordinates[k] for state in states])
+    v = np.array([(none if state.velocities is None else state.velocities)[k] for state in states])
+    a = np.array([(none if state.accelerations is None else state.accelerations)[k] for state in states])
+    return course(feature, local, poses, v, a)
+
+
+def _difference(start: Course, end: Course) -> Course:
+    return Course(*[b - a for a, b in zip(start, end, strict=True)])
+
+
+def _product(a: Course, b: Course) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """a·b with its first and second derivatives."""
+    first = _dot(a.rate, b.value) + _dot(a.value, b.rate)
+    second = _dot(a.acceleration, b.value) + 2.0 * _dot(a.rate, b.rate) + _dot(a.value, b.acceleration)
+    return _dot(a.value, b.value), first, second
+
+
 def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->i", a, b))
 
@@ -176,6 +288,7 @@ _NEEDS_FRAMES: Final[Mapping[str, tuple[bool, bool]]] = {
 }
 
 
+@explained
 def coordinate(a: Frame | Point, b: Frame | Point, of: str = "angle") -> Coordinate:
     """A coordinate between two frames or points, for drivers, limits and couplings, where there is no joint.
 

@@ -22,8 +22,10 @@ from cardan.system.formulas import plain
 from cardan.system.parts import Feature
 from cardan.system.relations import Bundle, Relation
 
-Given = Joint | Coordinate
-"""What users pass for a coordinate: itself, or a joint that has one of that kind.  Builders receive the coordinate."""
+Given = Joint | Coordinate | str
+"""What users pass for a coordinate: itself, or a joint that has one of that kind; or the name of either.
+
+Builders receive the coordinate."""
 
 
 def _arguments(given: Given) -> tuple[Feature, ...]:
@@ -108,7 +110,8 @@ LIMITED: Final[dict[str, Primitive]] = {
 def drive(coordinate: Given, function: CoordinateOfTime, *, own: str) -> list[Relation]:
     """Make a coordinate follow a function of time [s]: ``m.drive("motor", hinge, lambda t: 2 * cd.pi * t)``.
 
-    coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
+    coordinate: a joint or its name, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has
+    several.
     function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a constant number; or
     a spline: cd.spline(times, values), a SciPy spline, or a table (times, values).
     It is called with t as a jet, so that rate and acceleration are computed together with the value.  It need only be

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from cardan.calls import problem_of, with_help
 from cardan.constraints.spline import Spline, as_function
-from cardan.errors import ModelError
+from cardan.errors import ArgumentError, ModelError
 from cardan.joints import couplings, ownership, placing
 from cardan.joints.coordinates import Coordinate, make_counted_angle
 from cardan.joints.ownership import Items
@@ -55,13 +57,23 @@ def make(of: Items, kind: JointKind[Any], name: str, args: tuple[Any, ...], opti
             relations = tuple(kind.build(*ends, *rest, **named, **extra))
     except ModelError as error:
         text = str(error)
-        raise ModelError(text if text.startswith(what) else f"{what}: {text}") from None
+        kind_of_error = ArgumentError if isinstance(error, ArgumentError) else ModelError
+        raise kind_of_error(text if text.startswith(what) else f"{what}: {text}") from None
     except TypeError as error:
-        raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
+        problem = problem_of(signature_of(kind), args, options) or str(error)
+        raise ArgumentError(f"{what}: {with_help(problem, f'Mechanism.{kind.name}')}") from None
     values: tuple[tuple[str, Any], ...] = ()
     if rest or named:
         values = _recorded_values((*zip(kind.options, rest, strict=False), *named.items()), relations[0])
     return Joint(name, kind, ends, values, relations, angles, kind.edge(ends, relations, angles, rest, named))
+
+
+def signature_of(kind: JointKind[Any]) -> inspect.Signature:
+    """The arguments of the method that adds a joint of that kind, those after its name."""
+    found = [p for p in inspect.signature(kind.build).parameters.values() if p.name != "own"]
+    words = ("of",) if kind.role in OF_ONE else placing.WORDS if placing.takes_place(kind) else ()
+    found += [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None) for word in words]
+    return inspect.Signature(found)
 
 
 def range_of(of: Items, joint: Joint) -> Joint | None:
@@ -83,7 +95,10 @@ def _ends(
     ends = [*args[:count], *[named.pop(word) for word in kind.ends[len(args) :] if word in named]]
     if len(ends) < count:
         missing = ", ".join(map(repr, kind.ends[len(ends) :]))
-        raise ModelError(f"{what} was not given {missing}; see help(Mechanism.{kind.name})")
+        problem = problem_of(signature_of(kind), args, options)
+        if problem.startswith("no argument"):
+            raise ArgumentError(f"{what}: {with_help(problem, f'Mechanism.{kind.name}')}")
+        raise ArgumentError(f"{what} was not given {missing}; see help(Mechanism.{kind.name})")
     for k, takes in enumerate(kind.takes):
         if takes in ("frame", "point"):
             ownership.check_end(of, what, takes, ends[k])
@@ -104,6 +119,11 @@ def _ends(
 def _placed(of: Items, kind: JointKind[Any], args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
     """The arguments, with frames in place of bodies if the joint is placed in the drawing: at=, axis=, x=."""
     ends = (*args[:2], *[named[word] for word in kind.ends[len(args) : 2] if word in named])
+    if kind.is_between_places and any([isinstance(end, str) for end in ends]):
+        ends = tuple([ownership.named_body(of, "it", end) if isinstance(end, str) else end for end in ends])
+        for word, end in zip(kind.ends[len(args) : 2], ends[len(args) :], strict=False):
+            named[word] = end
+        args = (*ends[: len(args)], *args[2:])
     if not placing.is_placed(kind, ends, named):
         return args
     for end in ends:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from cardan.errors import ModelError
+from cardan.errors import ModelError, UnknownNameError
 from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint
 from cardan.system import check
@@ -98,8 +98,36 @@ def check_start(of: Items, what: str, start: Any) -> None:
             check_own(of, what, body)
 
 
+def named_joint(of: Items, key: str) -> Joint | Coordinate:
+    """A joint by its name, or one of its coordinates by "joint.coordinate"."""
+    if key in of.joints:
+        return of.joints[key]
+    name, _, word = key.rpartition(".")
+    if name in of.joints:
+        return of.joints[name].of(word)
+    if key in of.bodies:
+        raise ModelError(f"{key!r} was given, which is a body; it must be a joint, or a coordinate of one")
+    raise check.unknown(key, f"joint of mechanism {of.name!r}", of.joints)
+
+
+def named_body(of: Items, what: str, given: Any) -> Body:
+    """A body of this mechanism, which may be given by its name."""
+    if isinstance(given, str):
+        if given == of.ground.name:
+            return of.ground
+        if given not in of.bodies:
+            raise check.unknown(given, f"body of mechanism {of.name!r}", (*of.bodies, of.ground.name))
+        return of.bodies[given]
+    if not isinstance(given, Body):
+        raise ModelError(f"{what} was given {given!r}; it must be a body, such as m[name]")
+    check_body(of, what, given)
+    return given
+
+
 def coordinate_of(of: Items, given: Any, kind: str) -> Coordinate:
-    """The coordinate meant by a joint that has one of that kind ("" for any), or by a coordinate."""
+    """The coordinate meant by a joint that has one of that kind ("" for any), by its name, or by a coordinate."""
+    if isinstance(given, str):
+        given = named_joint(of, given)
     if isinstance(given, Coordinate):
         if kind and given.kind != kind:
             raise ModelError(f"{given!r} was given where {check.with_article(kind)} is needed")
@@ -107,8 +135,7 @@ def coordinate_of(of: Items, given: Any, kind: str) -> Coordinate:
             raise ModelError(f"{given!r} was given, but its joint was removed; take that of the new joint")
         return given
     if not isinstance(given, Joint):
-        way = f"; pass the joint itself, m[{given!r}]" if isinstance(given, str) and given in of.joints else ""
-        raise ModelError(f"{given!r} was given; it must be a joint, or a coordinate made by cd.coordinate(…){way}")
+        raise ModelError(f"{given!r} was given; it must be a joint, or a coordinate made by cd.coordinate(…)")
     _check_joint(of, given)
     every = [given.of(word) for word in given.kind.coordinates]
     found = [coordinate for coordinate in every if not kind or coordinate.kind == kind]
@@ -123,12 +150,16 @@ def coordinate_of(of: Items, given: Any, kind: str) -> Coordinate:
 def chosen_coordinate(of: Items, what: str, given: Any, word: str | None) -> Coordinate:
     """The coordinate of a joint by name, or its only one."""
     try:
+        if isinstance(given, str):
+            given = named_joint(of, given)
         if word is not None and isinstance(given, Joint):
             _check_joint(of, given)
             return given.of(word)
         if word is not None and isinstance(given, Coordinate) and given.name != word:
             raise ModelError(f"{given!r} was given with of={word!r}; omit of=, since this is a coordinate already")
         return coordinate_of(of, given, "")
+    except UnknownNameError as error:
+        raise UnknownNameError(f"{what}: {error}") from None
     except ModelError as error:
         raise ModelError(f"{what}: {error}") from None
 

@@ -17,8 +17,8 @@ WORDS = ("at", "axis", "x")
 PERPENDICULAR: Final = 1e-6  # cosine: directions typed with six digits are perpendicular
 TEXT = """
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
 
 

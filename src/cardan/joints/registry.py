@@ -16,6 +16,8 @@ from typing import Any, Generic, ParamSpec
 
 import numpy as np
 
+from cardan.calls import explains
+from cardan.constraints.registry import Primitive
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, Rule
 from cardan.system import check
@@ -164,6 +166,7 @@ def method_kind(
     return REGISTRY.setdefault(name, JointKind(name, role, build, {}, takes, parts=parts, implied=implied))
 
 
+@explains()
 @read_only("remove it, m.remove({name!r}), and add it again")
 @dataclass(frozen=True, slots=True, eq=False)
 class Joint:
@@ -243,11 +246,25 @@ class Joint:
     def coordinate(self, state: State, name: str | None = None) -> float:
         """One coordinate; the name may be omitted where there is only one."""
         self._check_state(state)
+        return self.chosen(name).value(state)
+
+    def rate(self, state: State, name: str | None = None) -> float:
+        """The rate of one coordinate in a state with velocities: [m/s], or [rad/s]."""
+        self._check_state(state)
+        return self.chosen(name).rate(state)
+
+    def acceleration(self, state: State, name: str | None = None) -> float:
+        """The acceleration of one coordinate in a state with accelerations: [m/s²], or [rad/s²]."""
+        self._check_state(state)
+        return self.chosen(name).acceleration(state)
+
+    def chosen(self, name: str | None = None) -> Coordinate:
+        """One of its coordinates; the name may be omitted where there is only one."""
         if name is None and not self.kind.coordinates:
             what = f"joint {self.name!r} ({self.kind.name})"
             raise ModelError(f"{what} has no coordinates; use cd.coordinate(frame_a, frame_b, of)")
         only = next(iter(self.kind.coordinates)) if name is None and len(self.kind.coordinates) == 1 else name
-        return self.of(only).value(state)  # type: ignore[arg-type]
+        return self.of(only)  # type: ignore[arg-type]  # None is refused with the names
 
     def relative(self, state: State) -> Relative:
         """Pose of b in a."""
@@ -264,7 +281,7 @@ class Joint:
     def description(self) -> tuple[Any, ...]:
         """All that defines the joint, as plain values: equal descriptions, equal joints."""
         ends = tuple(end.description() for end in self.ends)
-        told = tuple((k, v.description() if isinstance(v, Formula) else v) for k, v in self.parameters)
+        told = tuple((k, v.description() if isinstance(v, Formula | Primitive) else v) for k, v in self.parameters)
         return self.name, self.kind.name, ends, told
 
     def __repr__(self) -> str:

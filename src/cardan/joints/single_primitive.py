@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cardan.calls import offer
 from cardan.constraints.registry import KINDS, Argument, Primitive
 from cardan.constraints.signal import GivenRate
 from cardan.constraints.user_motion import OwnLimb
-from cardan.errors import ModelError
+from cardan.errors import ArgumentError, ModelError
 from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Role, method_kind
 from cardan.system import check
@@ -39,8 +40,8 @@ def resolved(
     names = [argument.name for argument in primitive.arguments]
     unknown = [name for name in given if name not in (*names, *primitive.parameters)]
     if unknown:
-        offered = ", ".join((*names, *primitive.parameters))
-        raise ModelError(f"it has no argument {unknown[0]!r}; it has {offered}")
+        valid = (*names, *primitive.parameters)
+        raise ArgumentError(f"it has no argument {unknown[0]!r}; {offer(unknown[0], valid)}")
     ends: dict[str, Any] = {}
     features: list[Feature] = []
     for argument in primitive.arguments:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from cardan import joints
+from cardan.calls import explained, explains
 from cardan.constraints.registry import Primitive
 from cardan.dynamics import loads
 from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
 from cardan.joints import Joint, JointKind, Role, placing
-from cardan.joints.making import OF_ONE
+from cardan.joints.making import OF_ONE, signature_of
 from cardan.mechanism import constraints, contacts, parameters, removing
 from cardan.mechanism import loads as _loads
 from cardan.mechanism.methods import Methods
@@ -54,22 +55,20 @@ def _described(method: Callable[..., T], kind: JointKind[Any] | LoadKind[Any]) -
     method.__name__ = kind.name
     method.__qualname__ = f"Mechanism.{kind.name}"
     method.__doc__ = kind.build.__doc__
-    built = inspect.signature(kind.build)
     of_one = isinstance(kind, JointKind) and kind.role in OF_ONE
     sort = inspect.Parameter.POSITIONAL_OR_KEYWORD if of_one else inspect.Parameter.POSITIONAL_ONLY
     first = [inspect.Parameter(word, sort) for word in ("self", "name")]
-    options = [p for p in built.parameters.values() if p.name != "own"]
-    if of_one:
-        options.append(inspect.Parameter("of", inspect.Parameter.KEYWORD_ONLY, default=None))
+    own = signature_of(kind) if isinstance(kind, JointKind) else kind.signature
+    options = [*own.parameters.values()]
     if isinstance(kind, JointKind) and placing.takes_place(kind):
         method.__doc__ = f"{method.__doc__}{placing.TEXT}"
-        options += [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None) for word in placing.WORDS]
     result = Joint if isinstance(kind, JointKind) else Load
     signature = inspect.Signature([*first, *options], return_annotation=result)
     method.__signature__ = signature  # type: ignore[attr-defined]
-    return method
+    return explained(method)
 
 
+@explains()
 class Building(Methods):
     """Adds and removes bodies, joints, contacts, rate rows, loads and parameters."""
 
@@ -90,6 +89,8 @@ class Building(Methods):
 
         position [m].  orientation: a quaternion (w, x, y, z), a 3×3 matrix, (axis, angle), Euler angles by name such as
         ("xyz", (a, b, c)) (capital letters: about the axes of the body), or a SciPy Rotation.
+        mass [kg].  inertia [kg m²]: about the centre of mass, 3×3; or three numbers, the moments about the
+        axes of the body.  center [m]: of mass, in body axes.
         fixed: the body stays where it is drawn; ``body.fixed = False`` frees it.
         """
         if fixed is not False:
@@ -129,10 +130,10 @@ class Building(Methods):
         """
         return constraints.constrain(self._model, name, primitive, given)
 
-    def knife_edge(self, name: str, frame: Frame, *, relative_to: Body | None = None) -> Joint:
+    def knife_edge(self, name: str, frame: Frame, *, relative_to: Body | str | None = None) -> Joint:
         """A blade, wheel or skate: the velocity of the frame's origin along its z axis is zero.
 
-        relative_to: a body that the velocity is measured from; None for the ground.
+        relative_to: a body, or its name, that the velocity is measured from; None for the ground.
         It constrains velocities alone: assembly ignores it; everything that computes velocities satisfies it.
         """
         return constraints.knife_edge(self._model, name, frame, relative_to)

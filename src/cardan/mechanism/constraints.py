@@ -11,7 +11,7 @@ from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import GivenRate, Signal
 from cardan.errors import ModelError
 from cardan.joints import Joint, single_primitive
-from cardan.joints.ownership import check_body, check_end, check_formula, check_place, coordinate_of
+from cardan.joints.ownership import check_end, check_formula, check_place, coordinate_of, named_body
 from cardan.joints.rate_rows import knife_edge_relation
 from cardan.system import check
 from cardan.system.formulas import Formula
@@ -55,15 +55,13 @@ def constrain(model: Model, name: str, primitive: Primitive, given: dict[str, An
     return made
 
 
-def knife_edge(model: Model, name: str, frame: Frame, relative_to: Body | None) -> Joint:
+def knife_edge(model: Model, name: str, frame: Frame, relative_to: Body | str | None) -> Joint:
     """See :meth:`cardan.Mechanism.knife_edge`."""
     name = model.new_name(name, "a knife edge")
     what = f"knife_edge {name!r}"
     check_end(model, what, "frame", frame)
-    if relative_to is not None and not isinstance(relative_to, Body):
-        raise ModelError(f"{what}: relative_to is {relative_to!r}; it must be a body, such as m[name]")
     if relative_to is not None:
-        check_body(model, what, relative_to)
+        relative_to = named_body(model, f"{what}: relative_to", relative_to)
     try:
         relation = knife_edge_relation(frame, relative_to)
     except ModelError as error:

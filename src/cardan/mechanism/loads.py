@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cardan.calls import problem_of, with_help
 from cardan.dynamics import loads
 from cardan.dynamics.loads import Load, LoadKind
-from cardan.errors import ModelError
+from cardan.errors import ArgumentError, ModelError
 from cardan.joints import Coordinate
 from cardan.joints.making import label
-from cardan.joints.ownership import check_body, check_end, check_place, chosen_coordinate
+from cardan.joints.ownership import check_end, check_place, chosen_coordinate, named_body
 from cardan.system import check
-from cardan.system.parts import Body, Frame, Point
+from cardan.system.parts import Frame, Point
 
 if TYPE_CHECKING:
     from cardan.mechanism.model import Model
@@ -24,7 +25,8 @@ def add(model: Model, kind: LoadKind[Any], name: str, args: tuple[Any, ...], opt
     try:
         bound = kind.signature.bind(*args, **options)
     except TypeError as error:
-        raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
+        problem = problem_of(kind.signature, args, options) or str(error)
+        raise ArgumentError(f"{what}: {with_help(problem, f'Mechanism.{kind.name}')}") from None
     bound.apply_defaults()
     named = dict(bound.arguments)
     given = [named.pop(word) for word in list(named)[: len(kind.takes)]]
@@ -49,10 +51,7 @@ def _end(model: Model, what: str, given: Any, takes: str, of: str | None) -> Any
         return chosen
     if of is not None:
         raise ModelError(f"{what} was given of={of!r} with {given!r}; of= chooses a coordinate of a joint: omit it")
-    if takes != "body":
-        check_end(model, what, "frame" if takes == "frame" else "point", given)
-    elif not isinstance(given, Body):
-        raise ModelError(f"{what} was given {given!r}; it must be a body, such as m[name]")
-    else:
-        check_body(model, what, given)
+    if takes == "body":
+        return named_body(model, what, given)
+    check_end(model, what, "frame" if takes == "frame" else "point", given)
     return given

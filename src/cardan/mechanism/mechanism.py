@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from cardan.analysis.motion import Motion
 from cardan.analysis.result import AssemblyResult
+from cardan.calls import explains
 from cardan.dynamics.loads import Load
 from cardan.errors import ModelError
 from cardan.joints import Joint
@@ -63,6 +64,7 @@ _vibration = LazyModule("cardan.analysis.vibration")
 SETTABLE = ("gravity", "display", "poses")  # attributes that may be assigned to
 
 
+@explains(constructor=True)
 class Mechanism(Building):
     """Bodies, the joints between them, and the loads on them.  All share one set of names.
 
@@ -434,7 +436,7 @@ class Mechanism(Building):
 
     def jacobian(
         self,
-        of: Point | Frame | Body,
+        of: Point | Frame | Body | str,
         state: State | None = None,
         *,
         by: str | Joint | Iterable[str | Joint] = "bodies",
@@ -442,6 +444,7 @@ class Mechanism(Building):
     ) -> Any:
         """Derivative of the position of a point [m] in world, shape (3, n), or of a frame or body, shape (6, n).
 
+        of: a point, a frame, a body, or the name of a body.
         The last three rows of a frame are its rotation [rad] in world axes.
         by: "bodies": n = 6·bodies, (δr in world, δθ in body axes) of each body, in the order of m.bodies, whatever the
         joints; or "drivers", or the names of some drivers: one column for each, [per rad or per m], along the motion
@@ -459,9 +462,9 @@ class Mechanism(Building):
     ) -> Sensitivity:
         """Exact derivatives of outputs with respect to parameters, in an assembled state.
 
-        outputs: a list of joints (by name, if they have one coordinate), coordinates, points or frames (their origins
-        in world), or ``(primitive, {argument: …})`` for whatever a primitive can express.  A second output with the
-        same label, such as another point of the same body, is labelled "crank x (output 1)".
+        outputs: a list of joints and coordinates, also by name, "joint" or "joint.coordinate"; points or frames (their
+        origins in world), or ``(primitive, {argument: …})`` for whatever a primitive can express.  A second output with
+        the same label, such as another point of the same body, is labelled "crank x (output 1)".
         parameters: None for all.  Drivers keep their values.  Where a freedom is left, the poses change as little as
         possible, and ``result.unique`` tells which outputs depend on that choice.
         """

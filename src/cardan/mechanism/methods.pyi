@@ -22,51 +22,61 @@ class Methods:
     def fixed(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """Frame b coincides with frame a: 6 equations."""
     @overload
-    def fixed(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def fixed(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Frame b coincides with frame a: 6 equations.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def revolute(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a."""
     @overload
-    def revolute(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def revolute(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def prismatic(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """Translation along z without rotation: 5 equations.  Coordinate: displacement of b along z_a."""
     @overload
-    def prismatic(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def prismatic(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Translation along z without rotation: 5 equations.  Coordinate: displacement of b along z_a.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def cylindrical(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """Translation along z and rotation about it: 4 equations.  Coordinates: angle, displacement."""
     @overload
-    def cylindrical(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def cylindrical(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Translation along z and rotation about it: 4 equations.  Coordinates: angle, displacement.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def spherical(self, name: str, /, a: Point | Frame, b: Point | Frame) -> Joint:
         """A ball joint: two points coincide, 3 equations."""
     @overload
-    def spherical(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def spherical(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """A ball joint: two points coincide, 3 equations.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def universal(self, name: str, /, a: Frame, b: Frame) -> Joint:
@@ -76,14 +86,16 @@ class Methods:
         b is turned about z_b: for R₁(q₁) R₂(q₂) take q₁ = angle_a and q₂ = −angle_b.
         """
     @overload
-    def universal(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def universal(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Origins coincide, z_a ⟂ z_b: 4 equations.  Coordinates: angle_a of z_b about z_a, angle_b of z_a about z_b.
 
         R_AB = R_z(angle_a) C R_z(−angle_b), where C maps z_b to x_a and x_b to z_a.  So angle_b is minus the angle by which
         b is turned about z_b: for R₁(q₁) R₂(q₂) take q₁ = angle_a and q₂ = −angle_b.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def constant_velocity(self, name: str, /, a: Frame, b: Frame) -> Joint:
@@ -94,25 +106,27 @@ class Methods:
         """
     @overload
     def constant_velocity(
-        self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
     ) -> Joint:
         """A joint between two shafts along z_a and z_b that turn at equal speeds at any bend: 4 equations.
 
         Origins coincide, and frame b is frame a rotated about an axis perpendicular to z: x_a and x_b are in phase.
         Coordinate: bend, the angle between the shafts, 0 if they are in line.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def planar(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """Frame b moves in the xy plane of frame a and rotates about its normal: 3 equations.  Coordinates: x, y, angle."""
     @overload
-    def planar(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def planar(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Frame b moves in the xy plane of frame a and rotates about its normal: 3 equations.  Coordinates: x, y, angle.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def screw(self, name: str, /, a: Frame, b: Frame, pitch: Length, *, offset: Length = 0.0) -> Joint:
@@ -125,8 +139,8 @@ class Methods:
         self,
         name: str,
         /,
-        a: Body,
-        b: Body,
+        a: Body | str,
+        b: Body | str,
         pitch: Length,
         *,
         offset: Length = 0.0,
@@ -138,8 +152,8 @@ class Methods:
 
         pitch [m per turn]: positive for a right-hand thread.  offset [m]: displacement at angle zero.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     def distance(
         self, name: str, /, a: Point | Frame, b: Point | Frame, length: Length, *, squared: bool = False
@@ -160,8 +174,8 @@ class Methods:
         self,
         name: str,
         /,
-        a: Body,
-        b: Body,
+        a: Body | str,
+        b: Body | str,
         angle: Angle,
         *,
         cosine: bool = False,
@@ -174,64 +188,68 @@ class Methods:
         At 0 the axes are parallel, at π they are opposed: 2 equations each.  A formula, or a function of time, must stay
         between the two.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def parallel(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """The z axes point the same way: 2 equations.  Coordinate: angle from x_a to x_b about z_a."""
     @overload
-    def parallel(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def parallel(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """The z axes point the same way: 2 equations.  Coordinate: angle from x_a to x_b about z_a.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def perpendicular(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """z_a ⟂ z_b: 1 equation."""
     @overload
     def perpendicular(
-        self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
     ) -> Joint:
         """z_a ⟂ z_b: 1 equation.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def orientation(self, name: str, /, a: Frame, b: Frame) -> Joint:
         """Frame b has the orientation of frame a, and its origin is free: 3 equations.  Coordinates: x, y, z of b in a."""
     @overload
-    def orientation(self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None) -> Joint:
+    def orientation(
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+    ) -> Joint:
         """Frame b has the orientation of frame a, and its origin is free: 3 equations.  Coordinates: x, y, z of b in a.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def point_on_line(self, name: str, /, a: Point | Frame, b: Frame) -> Joint:
         """A point of body a on the z axis of a frame of body b: 2 equations.  Coordinate: displacement of a along it."""
     @overload
     def point_on_line(
-        self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
     ) -> Joint:
         """A point of body a on the z axis of a frame of body b: 2 equations.  Coordinate: displacement of a along it.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def point_in_plane(self, name: str, /, a: Point | Frame, b: Frame) -> Joint:
         """A point of body a in the xy plane of a frame of body b: 1 equation.  Coordinates: x, y of a in the plane."""
     @overload
     def point_in_plane(
-        self, name: str, /, a: Body, b: Body, *, at: Any = None, axis: Any = None, x: Any = None
+        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
     ) -> Joint:
         """A point of body a in the xy plane of a frame of body b: 1 equation.  Coordinates: x, y of a in the plane.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def line_distance(self, name: str, /, a: Point | Frame, b: Frame, distance: Length) -> Joint:
@@ -241,14 +259,23 @@ class Methods:
         """
     @overload
     def line_distance(
-        self, name: str, /, a: Body, b: Body, distance: Length, *, at: Any = None, axis: Any = None, x: Any = None
+        self,
+        name: str,
+        /,
+        a: Body | str,
+        b: Body | str,
+        distance: Length,
+        *,
+        at: Any = None,
+        axis: Any = None,
+        x: Any = None,
     ) -> Joint:
         """A point of body a at a distance [m] from the z axis of a frame of body b: 1 equation; 2 if the distance is 0.
 
         Coordinate: displacement of a along the axis.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
     def plane_distance(self, name: str, /, a: Point | Frame, b: Frame, distance: Length) -> Joint:
@@ -258,14 +285,23 @@ class Methods:
         """
     @overload
     def plane_distance(
-        self, name: str, /, a: Body, b: Body, distance: Length, *, at: Any = None, axis: Any = None, x: Any = None
+        self,
+        name: str,
+        /,
+        a: Body | str,
+        b: Body | str,
+        distance: Length,
+        *,
+        at: Any = None,
+        axis: Any = None,
+        x: Any = None,
     ) -> Joint:
         """A point of body a at a distance [m] from the xy plane of a frame of body b, positive towards z: 1 equation.
 
         Coordinates: x, y of a in the frame.
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
-        with z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
+        coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     def gear(self, name: str, /, first: Given, second: Given, *, ratio: InSI, phase: Angle = 0.0) -> Joint:
         """Two angles in proportion, angle_2 = ratio·angle_1 + phase: 1 equation.
@@ -304,7 +340,8 @@ class Methods:
     def drive(self, name: str, coordinate: Given, function: CoordinateOfTime, *, of: str | None = None) -> Joint:
         """Make a coordinate follow a function of time [s]: ``m.drive("motor", hinge, lambda t: 2 * cd.pi * t)``.
 
-        coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
+        coordinate: a joint or its name, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has
+        several.
         function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a constant number; or
         a spline: cd.spline(times, values), a SciPy spline, or a table (times, values).
         It is called with t as a jet, so that rate and acceleration are computed together with the value.  It need only be

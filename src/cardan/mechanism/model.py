@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
+from itertools import chain, count
 from threading import RLock
 from typing import Any
 
@@ -90,8 +91,17 @@ class Model:
                 "parameter": self.parameters,
             }
             taken = next(word for word, items in kinds.items() if name in items)
-            raise ModelError(f"{what} cannot be named {name!r}: there is a {taken} of that name; choose another")
+            free = self._free_name(name, what.rpartition(" ")[2], taken)
+            raise ModelError(
+                f"{what} cannot be named {name!r}: there is a {taken} of that name; choose another, such as {free!r}"
+            )
         return name
+
+    def _free_name(self, name: str, word: str, taken: str) -> str:
+        """A name like one that is taken, which no item has.  word: what is to have it; taken: what has it."""
+        numbered = (f"{name}_{k}" for k in count(2))
+        wanted = numbered if word == taken else chain([f"{name}_{word}"], numbered)
+        return next(one for one in wanted if self.item(one) is None and one != GROUND)
 
     def __iter__(self) -> Iterator[str]:
         with self.lock:

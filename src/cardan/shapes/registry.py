@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
+from cardan.calls import explained
 from cardan.quantities import Quantity, annotated
 from cardan.shapes.shape import Shape
 
@@ -28,8 +29,8 @@ def in_files(kind: S) -> S:
 
 def maker(function: F) -> F:
     """Register a function that makes shapes, by its name."""
-    MAKERS[function.__name__] = function
-    return function
+    made = MAKERS[function.__name__] = explained(function)
+    return made
 
 
 def builder(kind: type[Shape]) -> Callable[..., Shape]:

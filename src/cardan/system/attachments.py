@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cardan.calls import explains
 from cardan.errors import ModelError
 from cardan.geometry import shape as geometry
 from cardan.shapes.curved import Curved
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from cardan.system.parts import Body, Frame
 
 
+@explains()
 @read_only("detach it, body.detach(face), and attach it again")
 @dataclass(frozen=True, slots=True, eq=False)
 class Attachment:

@@ -197,9 +197,13 @@ def quaternion(value: Any, what: str) -> Quadruple:
 def inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
     """A symmetric 3×3 matrix, kg m², whose principal moments are those of a real body (none above the others' sum).
 
+    Three numbers are the moments about the axes of the body: a diagonal matrix.
     A moment that was rounded or measured may exceed the sum by the factor ROUNDED_MOMENTS.
     """
-    matrix = np.array([numbers(row, 3, f"a row of {what}") for row in _three(value, what)])
+    rows = _three(value, what)
+    if not any([hasattr(row, "__len__") for row in rows]):
+        rows = np.diag(numbers(rows, 3, what)).tolist()
+    matrix = np.array([numbers(row, 3, f"a row of {what}") for row in rows])
     size = float(np.abs(matrix).max())
     if float(np.abs(matrix - matrix.T).max()) > 1e-9 * size:
         raise ModelError(f"{what} is {matrix.tolist()}; it must be symmetric")
@@ -228,9 +232,9 @@ def _three(value: Any, what: str) -> Sequence[Any]:
     try:
         rows = list(value)
     except TypeError:
-        raise ModelError(f"{what} is {value!r}; it must be 3×3 numbers") from None
+        raise ModelError(f"{what} is {value!r}; it must be 3×3 numbers, or three principal moments") from None
     if len(rows) != 3:
-        raise ModelError(f"{what} has {len(rows)} rows; it must be 3×3 numbers")
+        raise ModelError(f"{what} has {len(rows)} rows; it must be 3×3 numbers, or three principal moments")
     return rows
 
 

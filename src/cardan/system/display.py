@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from cardan.calls import explains
 from cardan.system import check
 
 LENGTHS: Final = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "inch": 0.0254, "ft": 0.3048}
@@ -15,6 +16,7 @@ deg = ANGLES["deg"]
 _SIGNS: Final = {"deg": "°", "um": " µm"}
 
 
+@explains(constructor=True)
 @dataclass(frozen=True, slots=True)
 class Display:
     """Units of lengths and angles in texts: ``m.display = cd.Display(length="inch", angle="rad")``."""

@@ -160,7 +160,9 @@ class Drawing:
             raise ModelError(f"mechanism {c.name!r} has no bodies; add one with m.body(name)")
         rows = list(c.rate_rows.values()) if c.rate_rows else ()
         joints = list(c.joints.values())
-        return System(c.records, joints, self.counted_angles(), references, rows, self.values, c.display)
+        made = System(c.records, joints, self.counted_angles(), references, rows, self.values, c.display)
+        made.index.contents = c
+        return made
 
     def counted_angles(self, with_loads: bool = False) -> list[CountedAngle]:
         """Angles whose whole turns are counted: those of all joints, if any relation (or load) reads one."""

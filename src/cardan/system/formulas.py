@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
+from cardan.calls import explains
 from cardan.constraints.expression import FUNCTIONS, Graph, Plain, Scalar, TracingError
 from cardan.errors import ModelError, ReadOnlyError
 
@@ -344,6 +345,7 @@ class Values(NamedTuple):
     near: Mapping[str, float]
 
 
+@explains()
 class Formula:
     """A number that depends on parameters: ``2 * L + 0.1``, ``cd.sqrt(L)``.
 
@@ -475,6 +477,7 @@ class Formula:
         return f"<{self.book.text(self.index)}>"
 
 
+@explains()
 class Parameter(Formula):
     """A design parameter of a mechanism, made by :meth:`cardan.Mechanism.parameter`.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from cardan.calls import explains
 from cardan.constraints.registry import FeatureKind
 from cardan.errors import ModelError
 from cardan.math import euler
@@ -135,6 +136,7 @@ class Checked(Generic[T]):
         body._model.edit_body(body, {f"_{self._name}": checked, "_given": given})
 
 
+@explains()
 class Body:
     """A rigid part with its authored pose: position r [m] in world, orientation p (w, x, y, z), A(p) body → world.
 
@@ -378,6 +380,7 @@ class Body:
         return self.name, self._position, self._orientation, self._mass, self._inertia, self._center, shapes
 
 
+@explains()
 @read_only("make another one with body.point(…), and joints with it")
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -393,6 +396,7 @@ class Point:
         return "point", self.body.name, _told(self.position)
 
 
+@explains()
 @read_only("make another one with body.vector(…), and joints with it")
 @dataclass(frozen=True, slots=True)
 class Direction:
@@ -409,6 +413,7 @@ class Direction:
         return "vector", self.body.name, _told(self.components)
 
 
+@explains()
 @read_only("make another one with body.frame(…), and joints with it")
 @dataclass(frozen=True, slots=True)
 class Frame:

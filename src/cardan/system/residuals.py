@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cardan.calls import explains
 from cardan.constraints.registry import LENGTH_POWER
 from cardan.system.display import DEFAULT, Display
 from cardan.system.state import FloatArray
@@ -19,6 +20,7 @@ class _Residual(NamedTuple):
     unit: str
 
 
+@explains()
 class Violation(_Residual):
     """Residual of one constraint in one unit: (name, residual, unit); ``display``: the units of its text."""
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.calls import explains
 from cardan.errors import ModelError, ReadOnlyError
 from cardan.math import euler
 from cardan.system import check
 from cardan.system import tables as layout
 from cardan.system.html import Table, as_html, table_of
 from cardan.system.orientation import orientation
+from cardan.system.saving import Saved
 
 FloatArray = NDArray[np.float64]
 
@@ -29,6 +31,7 @@ WAYS: Final = {  # by attribute: how to get a state in which it differs
 _set = object.__setattr__  # for the constructor of poses: their __setattr__ raises
 
 
+@explains()
 class Pose:
     """Pose of one body: position [m] in world, quaternion (w, x, y, z), matrix A body → world; velocities, if known."""
 
@@ -102,9 +105,33 @@ for _array in (GROUND_POSE.position, GROUND_POSE.quaternion, GROUND_POSE._known_
 
 
 class Index(dict[str, int]):
-    """Numbers of bodies by name; ``contacts``: by name, what reads them in a state (:class:`Touch`)."""
+    """Numbers of bodies by name; ``contacts``: by name, what reads them in a state (:class:`Touch`).
+
+    ``joints``: by name, those of the mechanism when it was packed; None where they are not known, as after pickling.
+    ``contents``: all items of the mechanism then, likewise.
+    """
 
     contacts: Mapping[str, Touch] = MappingProxyType({})
+    joints: Mapping[str, Any] | None = None
+    contents: Any = None
+
+    def joint(self, key: str) -> Any:
+        """A joint by its name, or a coordinate by "joint.coordinate"."""
+        joints = self.joints
+        if joints is None:
+            raise ModelError(
+                f"joint {key!r} was given by its name, but this result was pickled or copied without its mechanism; "
+                "pass the joint itself, such as m['A']"
+            )
+        of, _, word = key.rpartition(".")
+        found = joints.get(key)
+        if found is None and hasattr(joints.get(of), "of"):
+            return joints[of].of(word)
+        if found is None and key in self:
+            raise ModelError(f"{key!r} was given, which is a body; it must be a joint or a coordinate, such as m['A']")
+        if not hasattr(found, "of"):
+            raise check.unknown(key, "joint", [name for name, joint in joints.items() if hasattr(joint, "of")])
+        return found
 
 
 class Touch(NamedTuple):
@@ -153,7 +180,8 @@ def _read_only(name: str) -> property:
     return property(attrgetter(f"_{name}"), _refusal(name), _refusal(name))
 
 
-class State(Mapping[str, Pose]):
+@explains()
+class State(Saved, Mapping[str, Pose]):
     """Poses of the bodies of a mechanism by name, with velocities and time.
 
     ``coordinates`` [m, 1], shape (bodies, 7): r and p of each body.
@@ -268,15 +296,36 @@ class State(Mapping[str, Pose]):
         return self.coordinates[:, 3:]
 
     def coordinate(self, joint: Any, of: str | None = None) -> float:
-        """A coordinate of a joint, ``state.coordinate(m["A"])``: [m], or [rad]; of: which of a joint that has several.
+        """A coordinate of a joint, ``state.coordinate("A")``: [m], or [rad]; of: which of a joint that has several.
 
-        Results, motions and simulations have the same method.
+        joint: a joint, its name, "joint.coordinate", or a coordinate.  Results, motions and simulations have the same
+        method.
         """
-        if hasattr(joint, "value") and of in (None, joint.name):
-            return float(joint.value(self))
-        if not hasattr(joint, "coordinate"):
-            raise ModelError(f"coordinate was given {joint!r}; it must be a joint or a coordinate, such as m['A']")
-        return float(joint.coordinate(self, of))
+        return float(self._coordinate("coordinate", joint, of).value(self))
+
+    def rate(self, joint: Any, of: str | None = None) -> float:
+        """The rate of a coordinate of a joint, [m/s] or [rad/s], as :meth:`coordinate`; the state has velocities."""
+        return float(self._coordinate("rate", joint, of).rate(self))
+
+    def acceleration(self, joint: Any, of: str | None = None) -> float:
+        """The acceleration of a coordinate of a joint, [m/s²] or [rad/s²]; the state has accelerations."""
+        return float(self._coordinate("acceleration", joint, of).acceleration(self))
+
+    def _coordinate(self, what: str, joint: Any, of: str | None) -> Any:
+        """The coordinate that is asked for."""
+        if isinstance(joint, str):
+            joint = self._joint(joint)
+        if hasattr(joint, "chosen"):
+            return joint.chosen(of)
+        if not hasattr(joint, "values_in_world"):
+            raise ModelError(f"{what} was given {joint!r}; it must be a joint or a coordinate, such as 'A' or m['A']")
+        if of not in (None, joint.name):
+            raise ModelError(f"{joint!r} was given with of={of!r}; omit of=, since this is a coordinate already")
+        return joint
+
+    def _joint(self, key: str) -> Any:
+        index = self._index
+        return (index if isinstance(index, Index) else Index(index)).joint(key)
 
     def contact(self, name: Any) -> Any:
         """A contact of the mechanism, by name: point and normal in world, gap, parameters; see :class:`Contact`."""

@@ -233,6 +233,13 @@ class System:
             edges = {name: edge.drawn(formulas.nodes) for name, edge in source.edges.items()}
             source = source._replace(edges=edges, book=formulas.book, drawn=formulas.drawn, near=formulas.near)
         self._pack(source)
+        self.index.joints = {bundle.name: bundle for bundle in bundles}
+
+    def _derived(self, source: Source) -> System:
+        """Another system of the same joints."""
+        made = System.from_source(source)
+        made.index.joints, made.index.contents = self.index.joints, self.index.contents
+        return made
 
     @classmethod
     def from_source(cls, source: Source) -> System:
@@ -354,7 +361,7 @@ class System:
         key = Variables(free, given)
 
         def make() -> System:
-            return System.from_source(variables.with_variables(self._source, key))
+            return self._derived(variables.with_variables(self._source, key))
 
         found: System = self.cached(("variables", key), make)
         return found
@@ -667,7 +674,7 @@ class System:
             frames = np.hstack([frames, np.tile([1.0, 0.0, 0.0, 0.0], (len(frames), 1))])
         changes: dict[str, Any] = {"constraints": constraints + own.rate_constraints, "references": frames}
         changes |= {"records": records + own.rate_records, "rate_constraints": (), "rate_records": ()}
-        return System.from_source(own._replace(**changes, origin=self.origin))
+        return self._derived(own._replace(**changes, origin=self.origin))
 
     @property
     def rate_constraints(self) -> tuple[str, ...]:
@@ -688,7 +695,7 @@ class System:
 
     def with_references(self, references: FloatArray) -> System:
         """The same system with other reference frames, shape (bodies, 7)."""
-        return System.from_source(self._source._replace(references=references))
+        return self._derived(self._source._replace(references=references))
 
     def _judged(self) -> System:
         if all([primitive.judged_as == primitive.name for primitive in self.primitives]):
