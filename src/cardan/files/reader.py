@@ -432,7 +432,13 @@ class Reader(Ends):
             self._constrain(name, path, table)
             return
         arguments = self._arguments(path, table, self._joints[kind])
-        getattr(self.m, kind)(name, **arguments)
+        inertia = arguments.pop("inertia", None)
+        made = getattr(self.m, kind)(name, **arguments)
+        if inertia is not None:
+            try:
+                made.inertia = inertia
+            except ModelError as error:
+                self.problem((*path, "inertia"), str(error))
         for word in self._joints[kind].functions:
             if isinstance(table.get(word), str):
                 recorded = dict(self.m._model.joints[name].parameters)[word]
