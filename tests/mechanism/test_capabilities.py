@@ -217,6 +217,7 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "actuator by a function": lambda m: m.actuator("new", m["W"], branching),
     "friction": lambda m: m.friction("new", m["W"], viscous=0.1, coulomb=0.2),
     "bushing": lambda m: m.bushing("new", m.ground.frame((1, 0, 0)), m["wheel"].frame(), (9.0,) * 6, (0.1,) * 6),
+    "damper": lambda m: m.damper("new", m.ground.frame((1, 0, 0)), m["wheel"].frame(), (0.1,) * 6),
     **{
         f"contact that slides by {mode}" if mode == "curves" else f"contact, {mode}": with_contact(mode)
         for mode in ("slide", "roll", "roll_without_spin", "curves")

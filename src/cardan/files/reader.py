@@ -287,11 +287,12 @@ class Reader(Ends):
             for key, quantity in (("position", "length"), ("center", "length"), ("orientation", "")):
                 if key in table:
                     given[key] = self._vector((*path, key), table[key], quantity, 4 if key == "orientation" else 3)
-            if "inertia" in table:
-                given["inertia"] = self._inertia((*path, "inertia"), table["inertia"])
+            inertia = self._inertia((*path, "inertia"), table["inertia"]) if "inertia" in table else None
             if "mass" in table:
                 given["mass"] = self._number((*path, "mass"), table["mass"], "mass")
             body = self.m.body(name, **given)
+            if inertia is not None:
+                body._keep_inertia(inertia)
         for key, frame in self._table((*path, "frames"), table.get("frames", {})).items():
             where: Path = (*path, "frames", key)
             try:
