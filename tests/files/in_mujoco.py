@@ -79,8 +79,19 @@ CASES = {
     "a ball on a hinge with stiffness and damping": (tree(two("ball", 'stiffness="3" damping="0.7"')), ""),
     "a ball on a hinge with armature": (tree(two("ball", 'armature="0.2"')), "armature of ball joints on bodies that"),
     "a ball with friction loss": (tree(hinge('frictionloss="0.2"', joint="ball")), "frictionloss of ball joints (1: "),
-    "a ball with springdamper": (tree(hinge('springdamper="0.1 1"', joint="ball")), "springdamper of ball joints"),
-    "a hinge with springdamper": (tree(hinge('springdamper="0.1 1" stiffness="9"')), "springdamper of joints"),
+    "a ball with springdamper": (tree(hinge('springdamper="0.3 0.7"', joint="ball")), ""),
+    "a hinge with springdamper": (
+        tree(hinge('springdamper="0.3 0.7" stiffness="9" damping="7" springref="20" armature="0.2"')), "",
+    ),
+    "a free body with springdamper": (tree(hinge('springdamper="0.3 0.7" armature="0.1"', joint="free")), ""),
+    "springdampers of a chain": (
+        tree(hinge('springdamper="0.3 0.7"', hinge('springdamper="0.4 0.6"', name="b", joint="ball", mass=LIGHT)),
+             hinge('springdamper="0.5 0.8"', name="c", joint="slide")), "",
+    ),
+    "a springdamper of an unknown mass": (
+        shaped('size="0.1" shellinertia="true"').replace("axis=", 'springdamper="0.3 0.7" axis='),
+        "springdamper of joints, since masses are not known (1: a_j)",
+    ),
     "a free body with damping": (tree(hinge('damping="0.7"', joint="free")), ""),
     "a free body with stiffness": (tree(hinge('stiffness="3"', joint="free")), ""),
     "a free body with armature": (tree(hinge('armature="0.2"', joint="free")), ""),

@@ -26,7 +26,7 @@ def accelerations(m: cd.Mechanism, velocities: dict[str, tuple[float, ...]] | No
 
 def test_ball_and_free_joints_of_an_mjcf_keep_springs_dampers_and_armature(tmp_path: Path) -> None:
     """Closed forms for a body with the moments 1 kg m², 1 kg; the defaults are of joints, and not of <freejoint>."""
-    joint = '<joint damping="0.5" armature="3" frictionloss="0.1" springdamper="0.1 1"/>'
+    joint = '<joint damping="0.5" armature="3" frictionloss="0.1"/>'
     head = f'<option gravity="0 0 -10"/><default>{joint}</default>'
     bodies = (
         f'<body name="ball">{MASS}<joint name="b" type="ball" stiffness="2"/></body>'
@@ -43,8 +43,7 @@ def test_ball_and_free_joints_of_an_mjcf_keep_springs_dampers_and_armature(tmp_p
     turned["ball"].orientation = (math.cos(0.4), math.sin(0.4), 0.0, 0.0)  # 0.8 rad about x
     assert accelerations(turned)["ball"][3:] == pytest.approx([-2 * 0.8 / 4.0, 0, 0], abs=1e-12)
     for kind, name in (("ball", "b"), ("free", "f")):
-        for key in ("frictionloss", "springdamper"):
-            assert f"{key} of {kind} joints (1: {name})" in said
+        assert f"frictionloss of {kind} joints (1: {name})" in said
 
 
 def test_armature_of_hinges_and_slides_is_an_inertia_of_the_joint(tmp_path: Path) -> None:
@@ -52,6 +51,19 @@ def test_armature_of_hinges_and_slides_is_an_inertia_of_the_joint(tmp_path: Path
     m, said = mjcf_of(tmp_path, "", f'<body name="a">{MASS}<joint name="h" armature="0.5"/>{inner}</body>')
     assert (m["h"].inertia, m["s"].inertia) == (0.5, 0.7)
     assert "armature" not in said
+
+
+def test_springdamper_follows_from_the_inertia_in_the_reference_pose(tmp_path: Path) -> None:
+    """I/(τζ)² and 2 I/τ, with 1/I on the diagonal of the inverse of the mass matrix of a double pendulum."""
+    pair = 'axis="0 1 0" springdamper="0.5 0.4" stiffness="99"'
+    inertial = '<inertial pos="1 0 0" mass="1" diaginertia="1 1 1"/>'
+    inner = f'<body name="b" pos="1 0 0">{inertial}<joint name="k" {pair}/></body>'
+    m, said = mjcf_of(tmp_path, "", f'<body name="a">{MASS}<joint name="j" {pair} armature="0.5"/>{inner}</body>')
+    matrix = np.array([[1 + 0.5 + 1 + 4, 1 + 2], [1 + 2, 1 + 1]])
+    for name, inverse in zip("jk", np.diag(np.linalg.inv(matrix)), strict=True):
+        assert dict(m.loads[f"{name}_spring"].parameters)["stiffness"] == pytest.approx(1 / inverse / 0.04, rel=1e-12)
+        assert dict(m.loads[f"{name}_friction"].parameters)["viscous"] == pytest.approx(4 / inverse, rel=1e-12)
+    assert "springdamper" not in said
 
 
 def test_a_ball_on_a_moving_body_reports_its_armature(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.files import mjcf_elements, mjcf_joints, mjcf_masses, robots
+from cardan.files import mjcf_elements, mjcf_joints, mjcf_masses, mjcf_springs, robots
 from cardan.files.robots import Array, Inertial, Transform
 from cardan.files.values import Source
 from cardan.math import euler
 from cardan.mechanism import Mechanism
 from cardan.system import check
-from cardan.system.parts import Body
+from cardan.system.parts import Body, Frame
 
 REFUSED: Final = ("replicate", "attach", "composite", "flexcomp", "flex", "plugin")
 LIGHT: Final = 1e-6  # of a body's mass: a body between two joints of one body
@@ -73,6 +73,8 @@ class _Model:
         self.m = Mechanism(root.get("model") or "model", gravity=gravity)
         self.inertials: dict[str, Inertial] = {}  # of bodies
         self.static: set[str] = {self.m.ground.name}  # bodies that do not move
+        self.reference = mjcf_springs.Reference()
+        self.automatic: list[tuple[ET.Element, str, float, tuple[Frame, Frame]]] = []  # joints with springdamper
         self.source = Source()
         self.bodies: dict[str, tuple[Body, Transform]] = {
             "world": (self.m.ground, robots.IDENTITY)
@@ -100,6 +102,7 @@ class _Model:
                 for key, value in ((key, value) for inner in element for key, value in inner.attrib.items()):
                     if key not in FLAGS:
                         self.report.count("flags of the simulation", f"{key}={value}")
+        mjcf_springs.add_automatic(self)
         for equality in self.root.findall("equality"):
             for element in equality:
                 self._equality(element)
@@ -182,13 +185,17 @@ class _Model:
             called = robots.free_name(self.m, f"{name}_{k + 1}", "body", self.report)
             light = mjcf_joints.with_armature(self, joint, light, last[0].name, name)
             between = robots.add_body(self.m, called, world, light, self.report)
+            self.reference.add_mass(called, world, light)
             self.inertials[called] = light
+            self.reference.parents[called] = last[0].name
             self.report.say(f"body {name!r} has {len(joints)} joints: {called!r} of {mass:g} kg is between two of them")
             self._joint(joint, placed, *last, between, world, f"{name}_joint_{k + 1}", name)
             last = between, world
         if joints and inertial is not None:
             inertial = mjcf_joints.with_armature(self, joints[-1][0], inertial, last[0].name, name)
         body = robots.add_body(self.m, name, world, inertial, report)
+        self.reference.parents[name] = last[0].name
+        self.reference.add_mass(name, world, inertial)
         if inertial is not None:
             self.inertials[name] = inertial
         self.bodies[element.get("name") or name] = (body, world)
@@ -263,13 +270,16 @@ class _Model:
             raise ModelError(f"{robots.describe(joint)} has the type {kind!r}; it must be one of {', '.join(TYPES)}")
         mjcf_elements.report_unread(joint, joint.get("name") or fallback, self.report)
         if kind == "free":
+            self.reference.add_free(body.name, joint.get("name") or fallback, world)
             mjcf_joints.add_free(self, joint, body, world, joint.get("name") or fallback)
             return
         name = robots.free_name(self.m, joint.get("name") or fallback, "joint", self.report, reserved)
         self.joints[joint.get("name") or fallback] = name
         anchor = placed.p + placed.R @ robots.numbers(joint, "pos", 3, (0.0, 0.0, 0.0))
         relative = at.inverse().then(world)
+        where = world.then(Transform(anchor, np.eye(3)))
         if kind == "ball":
+            self.reference.add_ball(body.name, name, where)
             self.m.spherical(name, parent.point(relative.p + relative.R @ anchor), body.point(anchor))
             here = Transform(anchor, np.eye(3))
             frames = robots.frame(parent, relative.then(here)), robots.frame(body, here)
@@ -281,6 +291,8 @@ class _Model:
         ref = robots.number(joint, "ref", 0.0) * scale
         self.refs[name] = ref
         a = robots.frame(parent, relative.then(local))
+        armature = robots.number(joint, "armature", 0.0)
+        self.reference.add_axis(body.name, name, where.p, world.R @ local.R[:, 2], kind == "hinge", armature)
         if kind == "hinge":
             self.m.revolute(name, a, robots.frame(body, local.then(Transform(np.zeros(3), robots.rotation_z(ref)))))
         else:

@@ -40,12 +40,10 @@ def with_armature(model: _Model, joint: ET.Element, inertial: Inertial, parent: 
 
 def add_free(model: _Model, joint: ET.Element, body: Body, world: Transform, what: str) -> None:
     """What a free joint does to its body: springs, dampers, and the weight that its armature does not have."""
-    stiffness, damping = _number(model, joint, "stiffness", what), _number(model, joint, "damping", what)
-    fixed, own = robots.frame(model.m.ground, world), robots.frame(body, robots.IDENTITY)
-    if stiffness:
-        model.m.bushing(_name(model, what, "spring"), fixed, own, (stiffness,) * 6)
-    if damping:
-        model.m.damper(_name(model, what, "damper"), fixed, own, (damping,) * 6)
+    frames = robots.frame(model.m.ground, world), robots.frame(body, robots.IDENTITY)
+    if not _is_automatic(model, joint, what, 0.0, frames):
+        stiffness, damping = _number(model, joint, "stiffness", what), _number(model, joint, "damping", what)
+        add_springs(model, "free", what, stiffness, damping, frames)
     armature = robots.number(joint, "armature", 0.0)
     if armature:
         if body.name not in model.inertials:
@@ -61,11 +59,9 @@ def add_free(model: _Model, joint: ET.Element, body: Body, world: Transform, wha
 
 def add_ball(model: _Model, joint: ET.Element, name: str, a: Frame, b: Frame) -> None:
     """Springs and dampers of a ball joint; frames a and b coincide in the reference pose."""
-    stiffness, damping = _number(model, joint, "stiffness", name), _number(model, joint, "damping", name)
-    if stiffness:
-        model.m.bushing(_name(model, name, "spring"), a, b, (0.0, 0.0, 0.0, *(stiffness,) * 3))
-    if damping:
-        model.m.damper(_name(model, name, "damper"), a, b, (0.0, 0.0, 0.0, *(damping,) * 3))
+    if not _is_automatic(model, joint, name, 0.0, (a, b)):
+        stiffness, damping = _number(model, joint, "stiffness", name), _number(model, joint, "damping", name)
+        add_springs(model, "ball", name, stiffness, damping, (a, b))
     if joint.get("range") is not None and joint.get("limited") != "false":
         model.report.count("limits of ball joints", name)
     if robots.number(joint, "armature", 0.0) and b.body.name not in model.inertials:
@@ -74,9 +70,34 @@ def add_ball(model: _Model, joint: ET.Element, name: str, a: Frame, b: Frame) ->
 
 
 def _report_rest(model: _Model, joint: ET.Element, name: str, kind: str) -> None:
-    for key in ("frictionloss", "springdamper"):
-        if any(robots.numbers(joint, key, len(joint.get(key, "").split()), ())):
-            model.report.count(f"{key} of {kind} joints", name)
+    if robots.number(joint, "frictionloss", 0.0):
+        model.report.count(f"frictionloss of {kind} joints", name)
+
+
+def _is_automatic(model: _Model, joint: ET.Element, name: str, rest: float, frames: tuple[Frame, Frame]) -> bool:
+    """Whether springdamper replaces stiffness and damping, which then follow when all masses are known."""
+    if min(robots.numbers(joint, "springdamper", 2, (0.0, 0.0))) <= 0.0:
+        return False
+    model.automatic.append((joint, name, rest, frames))
+    return True
+
+
+def add_springs(
+    model: _Model, kind: str, name: str, stiffness: float, damping: float, frames: tuple[Frame, Frame], rest: float = 0
+) -> None:
+    """The spring and damper of a joint; frames: of a ball or free joint, which coincide in the reference pose."""
+    m = model.m
+    if kind not in ("ball", "free"):
+        if stiffness:
+            m.spring(_name(model, name, "spring"), m[name], stiffness=stiffness, rest=rest)
+        if damping:
+            m.friction(_name(model, name, "friction"), m[name], viscous=damping)
+        return
+    of = np.array([kind == "free"] * 3 + [True] * 3, dtype=float)
+    if stiffness:
+        m.bushing(_name(model, name, "spring"), *frames, stiffness * of)
+    if damping:
+        m.damper(_name(model, name, "damper"), *frames, damping * of)
 
 
 def add_hinge(model: _Model, joint: ET.Element, name: str, scale: float) -> None:
@@ -87,19 +108,16 @@ def add_hinge(model: _Model, joint: ET.Element, name: str, scale: float) -> None
         report.count("limits, which a flag disables", name)
     elif bounds is not None:
         m.limit(_name(model, name, "limit"), m[name], lower=bounds[0], upper=bounds[1])
-    viscous, coulomb = _number(model, joint, "damping", name), robots.number(joint, "frictionloss", 0.0)
-    stiffness = _number(model, joint, "stiffness", name)
-    pair = robots.numbers(joint, "springdamper", 2, (0.0, 0.0)).tolist()
-    if min(pair) > 0.0:
-        report.count("springdamper of joints, which also replaces stiffness and damping", name)
-        viscous = stiffness = 0.0
-    if viscous or coulomb:
-        m.friction(_name(model, name, "friction"), m[name], viscous=viscous, coulomb=coulomb)
+    rest, coulomb = robots.number(joint, "springref", 0.0) * scale, robots.number(joint, "frictionloss", 0.0)
+    viscous, stiffness = 0.0, 0.0
+    frames = (m[name].a, m[name].b)
+    if not _is_automatic(model, joint, name, rest, frames):
+        viscous, stiffness = _number(model, joint, "damping", name), _number(model, joint, "stiffness", name)
     if coulomb:
+        m.friction(_name(model, name, "friction"), m[name], viscous=viscous, coulomb=coulomb)
         report.count("sticking by frictionloss: Coulomb friction creeps at rest", name)
-    if stiffness:
-        rest = robots.number(joint, "springref", 0.0) * scale
-        m.spring(_name(model, name, "spring"), m[name], stiffness=stiffness, rest=rest)
+        viscous = 0.0
+    add_springs(model, kind_of(joint), name, stiffness, viscous, frames, rest)
     armature = robots.number(joint, "armature", 0.0)
     if armature:
         m[name].inertia = armature
