@@ -179,6 +179,12 @@ def test_ranges_that_mujoco_does_not_take_for_limits_are_none(tmp_path: Path) ->
         mjcf_of(tmp_path, "", f'<body name="a">{MASS}<joint name="j" range="1 -1" limited="true"/></body>')
 
 
+@pytest.mark.parametrize("sequence", ["xy", "xyzx", "abc", ""])
+def test_a_wrong_sequence_of_euler_angles_is_refused(sequence: str, tmp_path: Path) -> None:
+    with pytest.raises(cd.ModelError, match="it must have three letters of 'xyzXYZ'"):
+        mjcf_of(tmp_path, f'<compiler eulerseq="{sequence}"/>', f'<body name="a" euler="1 2 3">{MASS}</body>')
+
+
 def test_files_are_included_relative_to_the_model(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "head.xml").write_text('<mujocoinclude><include file="gravity.xml"/></mujocoinclude>')
@@ -218,6 +224,10 @@ def test_included_files_must_be_in_the_folder_of_the_model(tmp_path: Path) -> No
         (model / f"n{k}.xml").write_text(f'<mujoco><include file="n{k + 1}.xml"/></mujoco>')
     with pytest.raises(cd.ModelError, match="more than 16 deep"):
         mjcf_of(model, '<include file="n0.xml"/>', "")
+    frames = "<frame>" * 150, "</frame>" * 150
+    (model / "deep.xml").write_text(f"<mujoco>{''.join(frames)}</mujoco>")
+    with pytest.raises(cd.ModelError, match="nested more than 200 deep"):
+        mjcf_of(model, "", f'{frames[0]}<include file="deep.xml"/>{frames[1]}')
     for k in range(120):
         (model / f"n{k}.xml").write_text("<mujoco/>")
     with pytest.raises(cd.ModelError, match="more than 100 files"):

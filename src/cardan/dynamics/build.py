@@ -65,7 +65,7 @@ def inertia_rows(joints_by_name: Mapping[str, Joint], inertias: Mapping[str, flo
     """By its name, the row of the coordinate of each joint that has an inertia, and the inertia."""
     found = {}
     for name, value in inertias.items():
-        row = joints.coordinate_row(f"{name}.inertia", joints_by_name[name].only_coordinate)
+        row = joints.coordinate_row(f"{name}.inertia", joints_by_name[name]._only_coordinate)
         found[row.name] = (row, value)
     return found
 
@@ -87,7 +87,7 @@ def _packed(
         stops.append(Stop(joint.name, lower, upper, joint.ends[0].is_turn))
     bundles = [joints.held(joint) if joint in limits else joint for joint in c.joints.values()]
     rows = inertia_rows(c.joints, c.inertias) if with_inertias else {}
-    bundles += [*c.rate_rows.values(), *(row for row, _ in rows.values())]
+    bundles += [*(row for row, _ in rows.values()), *c.rate_rows.values()]
     bundles = [_followed(bundle) for bundle in bundles] if follow else bundles
     angles = drawing.counted_angles([*loads, *(row for row, _ in rows.values())])
     system = System(c.records, bundles, angles, found.frames, formulas=drawing.values)

@@ -73,7 +73,7 @@ def read(path: str | Path) -> ET.Element:
     root = robots.parse(path, "mujoco")
     main = Path(path)
     folder = main.parent.resolve()
-    _Includes(folder, {main.resolve()}).expand(root, 1)
+    _Includes(folder, {main.resolve()}).expand(root, 1, 1)
     return root
 
 
@@ -83,18 +83,23 @@ class _Includes:
         self.seen = seen  # files that were read
         self.bytes = 0
 
-    def expand(self, parent: ET.Element, depth: int) -> None:
-        """Replace every <include> in an element by the content of its file."""
+    def expand(self, parent: ET.Element, depth: int, nested: int) -> None:
+        """Replace every <include> in an element by the content of its file.
+
+        depth: of files; nested: of elements.
+        """
+        if nested > robots.MOST_DEPTH:
+            raise ModelError(f"the included files are nested more than {robots.MOST_DEPTH} deep")
         children = list(parent)
         if any(child.tag == "include" for child in children):
             for child in children:
                 parent.remove(child)
             for child in children:
-                parent.extend(self._content(child, depth) if child.tag == "include" else [child])
+                parent.extend(self._content(child, depth, nested) if child.tag == "include" else [child])
         for child in parent:
-            self.expand(child, depth)
+            self.expand(child, depth, nested + 1)
 
-    def _content(self, include: ET.Element, depth: int) -> list[ET.Element]:
+    def _content(self, include: ET.Element, depth: int, nested: int) -> list[ET.Element]:
         """The elements of an included file, with those that it includes."""
         name = include.get("file") or ""
         target = self._target(name)
@@ -107,7 +112,7 @@ class _Includes:
         if self.bytes > MOST_BYTES:
             raise ModelError(f"<include file={name!r}>: the included files have more than {MOST_BYTES:,} bytes")
         found = robots.parse(target, None)
-        self.expand(found, depth + 1)
+        self.expand(found, depth + 1, nested)
         return list(found)
 
     def _target(self, name: str) -> Path:

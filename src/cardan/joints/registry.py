@@ -221,7 +221,7 @@ class Joint:
         return sum(relation.primitive.equations for relation in self.relations if relation.signal is None)
 
     @property
-    def only_coordinate(self) -> Coordinate:
+    def _only_coordinate(self) -> Coordinate:
         """Its coordinate; ModelError if it does not have exactly one."""
         return self.of(next(iter(self.kind.coordinates)) if len(self.kind.coordinates) == 1 else None)  # type: ignore[arg-type]
 
