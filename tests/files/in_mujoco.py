@@ -204,7 +204,10 @@ CASES = {
     "a body of two joints": (
         tree(hinge(mass=BOX + '<joint name="twist" axis="1 0 0"/>')), "body 'a' has 2 joints: 'a_1' of",
     ),
-    "gravcomp": (tree(hinge().replace('name="a"', 'name="a" gravcomp="1"')), "gravcomp and mocap of bodies (1: a)"),
+    "gravcomp": (tree(hinge().replace('name="a"', 'name="a" gravcomp="0.7"', 1)), ""),
+    "gravcomp of a free body with armature": (
+        tree(hinge('armature="0.2"', joint="free").replace('name="a"', 'name="a" gravcomp="0.7"', 1)), "",
+    ),
     "an actuator": (
         tree(hinge(), tail='<actuator><position name="p" joint="a_j" kp="3"/></actuator>'), "<actuator> (1: p)",
     ),

@@ -167,8 +167,9 @@ class _Model:
         mjcf_elements.report_unread(element, name, self.report)
         own = list(self._own(element, robots.IDENTITY, childclass))
         inertial, is_unknown = self._mass(own, name)
-        if element.get("gravcomp") or element.get("mocap") == "true":
-            self.report.count("gravcomp and mocap of bodies", name)
+        if element.get("mocap") == "true":
+            self.report.count("mocap of bodies, which are fixed here", name)
+        bare = inertial
         joints = [
             (self._with_defaults(child, own_class), placed)
             for child, placed, own_class in own
@@ -197,6 +198,7 @@ class _Model:
         self.reference.add_mass(name, world, inertial)
         if inertial is not None:
             self.inertials[name] = inertial
+        self._compensate(element, body, bare)
         self.bodies[element.get("name") or name] = (body, world)
         if joints:
             suffix = "" if len(joints) == 1 else f"_{len(joints)}"
@@ -209,6 +211,18 @@ class _Model:
                 robots.frame(body, robots.IDENTITY),
             )
         self._children(element, body, name, world, robots.IDENTITY, childclass, depth)
+
+    def _compensate(self, element: ET.Element, body: Body, inertial: Inertial | None) -> None:
+        """A force against a part of the weight of a body, gravcomp."""
+        part = robots.number(element, "gravcomp", 0.0)
+        if not part or not any(self.m.gravity):
+            return
+        if inertial is None:
+            self.report.count("gravcomp of bodies whose mass is not known", body.name)
+            return
+        name = robots.free_name(self.m, f"{body.name}_gravcomp", "force", self.report)
+        lift = tuple(-part * inertial.mass * g for g in self.m.gravity)
+        self.m.force(name, body.point(inertial.center), lift)
 
     def _own(
         self, element: ET.Element, inner: Transform, childclass: str

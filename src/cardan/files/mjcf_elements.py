@@ -28,7 +28,7 @@ ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
         *("meshdir", "texturedir", "assetdir", "strippath", "usethread", "discardvisual", "fusestatic", "saveinertial"),
         *("settotalmass", "balanceinertia", "boundmass", "boundinertia"),  # reported as such
     ),
-    "body": (*POSE, *NAMES, "gravcomp", "mocap"),  # the last two are reported as such
+    "body": (*POSE, *NAMES, "gravcomp", "mocap"),  # the last one is reported as such
     "frame": (*POSE, *NAMES),
     "inertial": (*POSE, "mass", "diaginertia", "fullinertia"),
     "joint": (
