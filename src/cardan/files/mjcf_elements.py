@@ -90,12 +90,11 @@ class _Includes:
         """
         if nested > robots.MOST_DEPTH:
             raise ModelError(f"the included files are nested more than {robots.MOST_DEPTH} deep")
-        children = list(parent)
-        if any(child.tag == "include" for child in children):
-            for child in children:
-                parent.remove(child)
-            for child in children:
-                parent.extend(self._content(child, depth, nested) if child.tag == "include" else [child])
+        if any(child.tag == "include" for child in parent):
+            found: list[ET.Element] = []
+            for child in parent:
+                found += self._content(child, depth, nested) if child.tag == "include" else [child]
+            parent[:] = found
         for child in parent:
             self.expand(child, depth, nested + 1)
 

@@ -7,7 +7,7 @@ with the mass matrix M of all joint coordinates in the reference pose, without e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from cardan.files.robots import Array, Inertial, Transform
 
 if TYPE_CHECKING:
     from cardan.files.mjcf import _Model
+
+MOST_MOTIONS: Final = 1000  # coordinates of M, which is dense
 
 
 class Reference:
@@ -51,8 +53,10 @@ class Reference:
         self.add_ball(body, joint, world)
 
     def inertias(self) -> dict[str, float] | None:
-        """I of every joint [kg m² or kg]; None if a mass is not known, or M is singular."""
+        """I of every joint [kg m² or kg]; None if a mass is not known, M is singular, or there are very many."""
         size = len(self.motions)
+        if not 0 < size <= MOST_MOTIONS:
+            return None
         matrix = np.diag([armature for *_, armature in self.motions])
         for body, mass in self.masses.items():
             carried = self._carriers(body)
@@ -66,7 +70,7 @@ class Reference:
                 if on in carried:
                     rows[:3, k], rows[3:, k] = v + np.cross(w, center - point), w
             matrix += m * rows[:3].T @ rows[:3] + rows[3:].T @ inertia @ rows[3:]
-        if size == 0 or np.linalg.matrix_rank(matrix) < size:
+        if np.linalg.matrix_rank(matrix) < size:
             return None
         inverse = np.diag(np.linalg.inv(matrix))
         by_joint: dict[str, list[float]] = {}
@@ -88,7 +92,7 @@ def add_automatic(model: _Model) -> None:
     inertias = model.reference.inertias() if model.automatic else None
     for joint, name, rest, frames in model.automatic:
         if inertias is None:
-            model.report.count("springdamper of joints, since masses are not known", name)
+            model.report.count("springdamper of joints, since masses are not known, or too many", name)
             continue
         tau, ratio = robots.numbers(joint, "springdamper", 2).tolist()
         inertia = inertias[name]
