@@ -2,7 +2,7 @@
 
 Equality constraints are connect, weld and joint.  A body with several joints becomes a chain of bodies with little mass
 between them.  Everything else in a file is listed in the report, attributes too; elements that would make more bodies
-(replicate, attach, composite, flexcomp) are refused.
+(replicate, attach, composite, flexcomp) are refused.  [MuJoCo]
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     stiffness = I/(τζ)²,   damping = 2 I/τ,   1/I = mean of the joint's elements on the diagonal of M⁻¹
 
-with the mass matrix M of all joint coordinates in the reference pose, without equality constraints.
+with the mass matrix M of all joint coordinates in the reference pose, without equality constraints.  [MuJoCo]
 """
 
 from __future__ import annotations
