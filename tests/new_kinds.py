@@ -1,6 +1,6 @@
 """A joint, a load and a shape that the library does not have, each added in two places; a plugin of pytest.
 
-``test_new_kinds.py`` runs the laws of all kinds with them: ``pytest -p tests.new_kinds -k "slot or dashpot or cone" …``.
+``test_new_kinds.py`` runs the laws of all kinds with them: ``pytest -p tests.new_kinds -k "slot or dashpot or …"``.
 """
 
 from __future__ import annotations

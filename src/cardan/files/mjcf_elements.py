@@ -13,7 +13,7 @@ from typing import Final
 
 from cardan.errors import ModelError
 from cardan.files import robots
-from cardan.files.reader import MOST_BYTES
+from cardan.files.robots import MOST_BYTES
 
 MOST_FILES: Final = 100  # that a model includes
 MOST_DEPTH: Final = 16  # of files that include each other

@@ -240,8 +240,10 @@ def free_name(m: Mechanism, wanted: str, suffix: str, report: Report, reserved: 
     return name
 
 
-def add_body(m: Mechanism, name: str, at: Transform, inertial: Inertial | None, report: Report) -> Body:
-    """A body with what the file says about its mass; an inertia that is not physically possible is reported."""
+def add_body(
+    m: Mechanism, name: str, at: Transform, inertial: Inertial | None, report: Report, real: bool = False
+) -> Body:
+    """A body with what the file says about its mass; an inertia of no real body is reported, or refused if real."""
     if len(m._model.bodies) >= MOST_BODIES:
         raise ModelError(
             f"the body {name!r} is one of more than {MOST_BODIES:,}, the most that are read; divide the file"
