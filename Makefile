@@ -4,6 +4,7 @@ VENV   := .venv
 LOWEST := .venv-lowest
 CADQUERY := .venv-cadquery
 BUILD123D := .venv-build123d
+MUJOCO := .venv-mujoco
 BIN    := $(VENV)/bin
 
 # The environment is renewed when pyproject.toml or the version changes: an editable install records the version.
@@ -31,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d fuzz long long-test processors generated images clean
+.PHONY: help demo quick test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d mujoco fuzz long long-test processors generated images clean
 
 help:
 	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
@@ -49,6 +50,7 @@ help:
 	@echo "make bench             ours beside the installed peers (BENCH='--quick --peers none')"
 	@echo "make cad               assemblies of CadQuery, solved beside its own solver in an environment of its own"
 	@echo "make build123d         joints of build123d, their loops closed, in an environment of its own"
+	@echo "make mujoco            MJCF and URDF read beside MuJoCo, in an environment of its own"
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
 	@echo "make long              make fuzz, the laws that take too many cases for make test, and make processors"
 	@echo "make processors        tests of numbers with the code of processors without AVX-512 (v3), and AVX (v2)"
@@ -139,11 +141,17 @@ cad: $(CADQUERY)/.installed
 build123d: $(BUILD123D)/.installed
 	@$(BUILD123D)/bin/python -m pytest -q -s -p no:cacheprovider tests/cad/in_build123d.py
 
+mujoco: $(MUJOCO)/.installed
+	@$(MUJOCO)/bin/python -m pytest -q -p no:cacheprovider tests/files/in_mujoco.py tests/files/test_robots.py
+
 $(CADQUERY)/.installed: pyproject.toml
 	$(call peer,$(CADQUERY),cadquery>=2.8)
 
 $(BUILD123D)/.installed: pyproject.toml
 	$(call peer,$(BUILD123D),build123d>=0.9)
+
+$(MUJOCO)/.installed: pyproject.toml
+	$(call peer,$(MUJOCO),mujoco>=3.2)
 
 # $(call peer,environment,requirement)
 define peer
@@ -245,5 +253,5 @@ $(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
 	$(call install,$(LOWEST),$(LOWEST_PYTHON),$(LOWEST_SUPPORTED),Python 3.11 or 3.12 (make LOWEST_PYTHON=...),-c tests/lowest-versions.txt)
 
 clean:
-	@rm -rf $(VENV) $(LOWEST) $(CADQUERY) $(BUILD123D) dist build client/node_modules client/build src/cardan/view/page.html $(GENERATED) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf $(VENV) $(LOWEST) $(CADQUERY) $(BUILD123D) $(MUJOCO) dist build client/node_modules client/build src/cardan/view/page.html $(GENERATED) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	@find src tests benchmarks fuzz docs client gallery papers -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -91,6 +91,8 @@ def rich() -> cd.Mechanism:
     m.actuator("act", w, lambda t, x, rate: -3.0 * x - 0.1 * rate + cd.sin(t))
     m.friction("fr", w, viscous=0.1, coulomb=0.2)
     m.bushing("b", m.ground.frame((1, 0, 0)), wheel.frame(), (9.0,) * 6, np.eye(6))
+    m.damper("da", m.ground.frame((1, 0, 0)), wheel.frame(), (0.1,) * 6)
+    a.inertia = 0.2
     with_contacts(m, crank, wheel, carriage)
     names = tuple(m.bodies)
     q = np.array([(*b.position, *b.orientation) for b in m.bodies.values()])

@@ -1,6 +1,6 @@
 """A joint, a load and a shape that the library does not have, each added in two places; a plugin of pytest.
 
-``test_new_kinds.py`` runs the laws of all kinds with them: ``pytest -p tests.new_kinds -k "slot or damper or cone" …``.
+``test_new_kinds.py`` runs the laws of all kinds with them: ``pytest -p tests.new_kinds -k "slot or dashpot or …"``.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ if "slot" not in REGISTRY:  # the first place: the function with its decorator
         return [*across, axes_aligned(a, b)]
 
     @load_kind("point", "point")
-    def damper(a: object, b: object, *, damping: InSI) -> Action:
-        """A damper between two points: −damping·ẋ, where x is their distance."""
+    def dashpot(a: object, b: object, *, damping: InSI) -> Action:
+        """A dashpot between two points: −damping·ẋ, where x is their distance."""
         return loads._linear(coordinate(a, b, "distance"), damping=float(damping))  # type: ignore[arg-type]
 
     @in_files
@@ -74,16 +74,16 @@ def slot_pose(rng):
 JOINTS["slot"] = JointRow(4, 2, slot_pose, lambda d, R: (size_of(d[1:]), off_axis(R)), one_sided=True)
 
 
-def damper_between_points(rig):
+def dashpot_between_points(rig):
     a, b, c = rig.place("a"), rig.place("b"), rig.number()
-    rig.m.damper(rig.name, a.point, b.point, damping=c)
+    rig.m.dashpot(rig.name, a.point, b.point, damping=c)
     return along_line(a, b, lambda x, rate: -c * rate)
 
 
 from fuzz.oracles.loads import LOADS, along_line  # noqa: E402  (it imports Mechanism, which must know the new kinds)
 from fuzz.oracles.loads import Row as LoadRow  # noqa: E402
 
-LOADS["damper"] = LoadRow((damper_between_points,))
+LOADS["dashpot"] = LoadRow((dashpot_between_points,))
 
 from fuzz.oracles.shapes import SHAPES  # noqa: E402
 from fuzz.oracles.shapes import Row as ShapeRow  # noqa: E402
@@ -105,7 +105,7 @@ def scotch_yoke():
     m.revolute("A", m.ground.frame(), crank.frame())
     m.prismatic("slide", m.ground.frame(z=(1, 0, 0), x=(0, 1, 0)), yoke.frame(z=(1, 0, 0), x=(0, 1, 0)))
     m.slot("slot", yoke.frame(z=(0, 0, 1), x=(0, 1, 0)), crank.frame((0.3, 0, 0)))
-    m.damper("damper", m.ground.point((1, 0, 0)), yoke.point(), damping=2.5)
+    m.dashpot("dashpot", m.ground.point((1, 0, 0)), yoke.point(), damping=2.5)
     return m
 
 
@@ -119,7 +119,7 @@ def test_slot_moves_as_a_scotch_yoke_does():
         assert abs(m["slot"].coordinate(state, "displacement") - 0.3 * np.sin(t)) < 1e-12
 
 
-def test_slot_and_damper_are_in_files_and_their_schema(tmp_path):
+def test_slot_and_dashpot_are_in_files_and_their_schema(tmp_path):
     m = scotch_yoke()
     for units in ({}, {"length": "mm", "angle": "deg"}):
         text = writer.dumps(m, units=units)
@@ -127,10 +127,10 @@ def test_slot_and_damper_are_in_files_and_their_schema(tmp_path):
         assert cd.load(tmp_path / "model.cardan.toml") == m
         document = tomllib.loads(text)
         assert document["joints"]["slot"]["kind"] == "slot"
-        assert document["loads"]["damper"]["damping"] == 2.5
+        assert document["loads"]["dashpot"]["damping"] == 2.5
     kinds = {one["properties"]["kind"]["const"]: one for one in _branches(schema.schema())}
     assert kinds["slot"]["required"] == ["kind", "a", "b"] and "pin" in kinds["slot"]["description"]
-    assert kinds["damper"]["required"] == ["kind", "a", "b", "damping"]
+    assert kinds["dashpot"]["required"] == ["kind", "a", "b", "damping"]
     solids = schema.schema()["properties"]["bodies"]["additionalProperties"]["properties"]["shapes"]["items"]["anyOf"]
     (cone,) = [one for one in solids if one["properties"].get("kind") == {"const": "cone"}]
     assert list(cone["properties"])[:3] == ["kind", "radius", "height"]
@@ -148,15 +148,15 @@ def test_slot_is_drawn_as_a_rail_along_x():
     assert all(part.meshes for part in drawn.parts)
 
 
-def test_slot_damper_and_cone_are_in_types_and_documents():
+def test_slot_dashpot_and_cone_are_in_types_and_documents():
     from docs import generate
 
     stub = generate.stub()
     assert "def slot(self, name: str, /, a: Frame, b: Frame) -> Joint:" in stub
-    assert "def damper(self, name: str, /, a: object, b: object, *, damping: InSI) -> Load:" in stub
+    assert "def dashpot(self, name: str, /, a: object, b: object, *, damping: InSI) -> Load:" in stub
     row = "| `slot` | frame a, frame b | 4 | 2: `displacement`, `angle` | a pin b in a straight slot of a along x |"
     assert row in generate.document("docs/vocabulary.md")
-    assert "| `damper` | point a, point b, *, damping | a damper between two points: " in generate.load_table()
+    assert "| `dashpot` | point a, point b, *, damping | a dashpot between two points: " in generate.load_table()
     assert "| `cone` | radius, height | a cone along z with its base on z = 0; radius, height [m] |" in (
         generate.shape_table()
     )

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 
 import cardan as cd
+from cardan.files import mjcf
 
 KEPT = ("link", "joint")
+MASS = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
 
 
 def urdf_for_mujoco(path: Path) -> str:
@@ -56,3 +58,10 @@ def poses(m: cd.Mechanism, state: cd.State) -> dict[str, tuple[np.ndarray, np.nd
         pose = state[body]
         found[name] = (pose.point(frame.origin), pose.matrix @ np.column_stack([frame.x, frame.y, frame.z]))
     return found
+
+
+def mjcf_of(tmp_path: Path, head: str, bodies: str) -> tuple[cd.Mechanism, str]:
+    path = tmp_path / "m.xml"
+    path.write_text(f'<mujoco model="m">{head}<worldbody>{bodies}</worldbody></mujoco>')
+    m, report = mjcf.load(path)
+    return m, "\n".join(report)

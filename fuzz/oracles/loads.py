@@ -295,6 +295,21 @@ def bushing_case(first, is_full):
     return case
 
 
+def damper_case(first, is_full):
+    def case(rig):
+        a, b = rig.place(first), rig.place("b")
+        root = rig.rng.normal(size=(6, 6)) * np.array([1.0] * 3 + [rig.unit] * 3)[:, None]
+        C = root @ root.T if is_full else np.diag(np.diag(root @ root.T))
+        rig.m.damper(rig.name, a.frame, b.frame, C if is_full else np.diag(C))
+        moved, turned = b.velocity() - a.velocity(b.p), rig.w(b.name) - rig.w(a.name)
+        e = -C @ np.concatenate([a.axes.T @ moved, a.axes.T @ turned])
+        f, torque = a.axes @ e[:3], a.axes @ e[3:]
+        return [("b", b.p, f, torque), (a.name, b.p, -f, -torque)]
+
+    case.__name__ = f"damper_from_{first}_{'full' if is_full else 'diagonal'}"
+    return case
+
+
 @dataclass(frozen=True)
 class Row:
     """A load: its cases.  ``conserves``: whether it has a potential energy."""
@@ -329,4 +344,5 @@ LOADS = {
     "bushing": Row(
         tuple(bushing_case(first, full) for first in ("ground", "a") for full in (False, True)), conserves=True
     ),
+    "damper": Row(tuple(damper_case(first, full) for first in ("ground", "a") for full in (False, True))),
 }

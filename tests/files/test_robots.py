@@ -311,7 +311,7 @@ def test_welds_and_connects_between_bodies_hold_their_initial_relation(tmp_path:
     assert max(residuals.values()) < 1e-12
 
 
-@pytest.mark.parametrize("tag", ["include", "replicate", "attach"])
+@pytest.mark.parametrize("tag", ["replicate", "attach", "composite", "flexcomp", "plugin"])
 def test_elements_that_make_bodies_are_refused(tag: str, tmp_path: Path) -> None:
     path = tmp_path / "x.xml"
     path.write_text(f"<mujoco><worldbody><{tag}/></worldbody></mujoco>")
@@ -341,21 +341,11 @@ def test_an_encoding_that_is_not_known_is_refused(encoding, tmp_path):
         urdf.load(path)
 
 
-MASS = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
-
-
-def mjcf_of(tmp_path: Path, head: str, bodies: str) -> tuple[cd.Mechanism, str]:
-    path = tmp_path / "m.xml"
-    path.write_text(f'<mujoco model="m">{head}<worldbody>{bodies}</worldbody></mujoco>')
-    m, report = mjcf.load(path)
-    return m, "\n".join(report)
-
-
 def test_a_joint_in_a_frame_belongs_to_the_body_around_the_frame(tmp_path: Path) -> None:
     """The axis z and the anchor of a frame that is turned by 90° about y: along x of the body, through (0.3, 0, 0)."""
     frames = '<frame pos="0.3 0 0" euler="0 90 0"><frame pos="0 0 0.1"><joint name="j"/></frame>{}</frame>'
-    inner = f'<body name="b" pos="0 0 1">{MASS}<joint name="k" axis="1 0 0"/></body>'
-    m, _ = mjcf_of(tmp_path, "", f'<body name="a" pos="0 0 1">{MASS}{frames.format(inner)}</body>')
+    inner = f'<body name="b" pos="0 0 1">{robots.MASS}<joint name="k" axis="1 0 0"/></body>'
+    m, _ = robots.mjcf_of(tmp_path, "", f'<body name="a" pos="0 0 1">{robots.MASS}{frames.format(inner)}</body>')
     assert m["j"].kind.name == "revolute"
     assert m["j"].b.origin == pytest.approx((0.4, 0.0, 0.0), abs=1e-15)
     assert m["j"].b.z == pytest.approx((1.0, 0.0, 0.0), abs=1e-15)
@@ -370,7 +360,7 @@ def test_repeated_sections_of_an_mjcf_are_merged(tmp_path: Path) -> None:
         '<default><joint damping="2" range="-1 1" limited="true"/></default>'
         '<option timestep="0.001"/><option gravity="0 0 -5"/>'
     )
-    m, _ = mjcf_of(tmp_path, head, f'<body name="a">{MASS}<joint name="j"/></body>')
+    m, _ = robots.mjcf_of(tmp_path, head, f'<body name="a">{robots.MASS}<joint name="j"/></body>')
     assert m.gravity == (0.0, 0.0, -5.0)
     assert m["j"].b.z == pytest.approx((0.0, 1.0, 0.0))
     assert dict(m["j_limit"].parameters) == {"lower": -1.0, "upper": 1.0}
@@ -381,8 +371,10 @@ def test_flags_and_masses_of_the_compiler_are_read_or_reported(tmp_path: Path) -
     flags = '<flag gravity="disable" equality="disable" limit="disable" contact="disable"/>'
     head = f'<compiler settotalmass="10" boundmass="0.5"/><option gravity="0 0 -3">{flags}</option>'
     joint = '<joint name="j" range="-10 10"/>'
-    bodies = f'<body name="a">{MASS}{joint}</body><body name="b" pos="1 0 0">{MASS}<freejoint/></body></worldbody>'
-    m, said = mjcf_of(tmp_path, head, f'{bodies}<equality><weld name="w" body1="a" body2="b"/></equality><worldbody>')
+    one = f'<body name="a">{robots.MASS}{joint}</body>'
+    two = f'<body name="b" pos="1 0 0">{robots.MASS}<freejoint/></body>'
+    weld = '<equality><weld name="w" body1="a" body2="b"/></equality>'
+    m, said = robots.mjcf_of(tmp_path, head, f"{one}{two}</worldbody>{weld}<worldbody>")
     assert m.gravity == (0.0, 0.0, 0.0) and list(m.joints) == ["j"]
     for words in ("the gravity is zero", "not active (1: w)", "which a flag disables (1: j)", "contact=disable"):
         assert words in said
@@ -391,10 +383,10 @@ def test_flags_and_masses_of_the_compiler_are_read_or_reported(tmp_path: Path) -
 
 def test_a_joint_may_have_the_name_of_its_body_and_masses_may_follow_from_shapes(tmp_path: Path) -> None:
     shape = '<geom type="sphere" size="1"/>'
-    body = f'<body name="tail">{MASS}{shape}<joint name="tail"/><joint name="twist" axis="1 0 0"/></body>'
-    m, said = mjcf_of(tmp_path, '<compiler inertiafromgeom="true"/>', body)
-    assert m["tail"].mass == 1.0 and m["tail_joint"].kind.name == "revolute"
-    assert "masses of bodies from their geometry; 1 kg is assumed (1: tail)" in said
+    body = f'<body name="tail">{robots.MASS}{shape}<joint name="tail"/><joint name="twist" axis="1 0 0"/></body>'
+    m, said = robots.mjcf_of(tmp_path, '<compiler inertiafromgeom="true"/>', body)
+    assert m["tail"].mass == pytest.approx(1000 * 4 / 3 * math.pi, rel=1e-15)
+    assert m["tail_joint"].kind.name == "revolute"
     assert "the joint 'tail' is named 'tail_joint' here" in said
 
 
@@ -412,3 +404,39 @@ def test_a_mimic_joint_of_a_fixed_one_is_held_at_its_offset(tmp_path: Path) -> N
     assert "joint 'j4' mimics 'j5', which is fixed: it is held at 0.2" in said
     assert "mimic of fixed joints (1: j5)" in said
     assert "<contact> of a link (1: tool)" in said
+
+
+def link_urdf(inertial: str, joint: str = "", kind: str = "continuous") -> str:
+    joint = f'<joint name="j" type="{kind}"><parent link="base"/><child link="l"/>{joint}</joint>'
+    return f'<robot name="r"><link name="base"/><link name="l"><inertial>{inertial}</inertial></link>{joint}</robot>'
+
+
+def test_an_inertia_of_no_real_body_is_kept_or_refused_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "r.urdf"
+    path.write_text(link_urdf('<mass value="1"/><inertia ixx="0.1" iyy="0.2" izz="0.9" ixy="0" ixz="0" iyz="0"/>'))
+    m, report = urdf.load(path)
+    assert np.diag(m["l"].inertia).tolist() == [0.1, 0.2, 0.9]
+    assert "principal moments 0.1, 0.2, 0.9 kg m², as no real body has; it is kept" in "\n".join(report)
+    sim = m.simulate(0.01)
+    assert any("largest principal moment of l exceeds the sum of the others" in note for note in sim.notes)
+    assert reader.read(writer.dumps(m), "x", False) == m
+    with pytest.raises(cd.ModelError, match=r"inertia of body 'l' .*without real_inertias=True"):
+        urdf.load(path, real_inertias=True)
+    path.write_text(link_urdf('<mass value="0"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'))
+    said = "\n".join(urdf.load(path)[1])
+    assert "link 'l' has an inertia, and no mass or the mass 0; its inertia is not used" in said
+
+
+def test_what_a_urdf_joint_has_and_is_not_read_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "r.urdf"
+    mass = '<mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    extra = '<safety_controller k_velocity="1"/><calibration rising="0"/>'
+    extra += '<limit lower="-1" upper="1" effort="3" jerk="2"/>'
+    for kind in ("continuous", "floating", "planar", "fixed"):
+        path.write_text(link_urdf(mass, f'{extra}<dynamics damping="1" friction="2"/>', kind))
+        said = "\n".join(urdf.load(path)[1])
+        for words in ("<safety_controller> of a joint (1: j)", "<calibration> of a joint", "jerk of <limit>"):
+            assert words in said, (kind, said)
+        assert "limits of effort" in said and f"limits of {kind} joints (1: j)" in said
+        if kind != "continuous":
+            assert f"of {kind} joints (1: j)" in said

@@ -217,6 +217,7 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "actuator by a function": lambda m: m.actuator("new", m["W"], branching),
     "friction": lambda m: m.friction("new", m["W"], viscous=0.1, coulomb=0.2),
     "bushing": lambda m: m.bushing("new", m.ground.frame((1, 0, 0)), m["wheel"].frame(), (9.0,) * 6, (0.1,) * 6),
+    "damper": lambda m: m.damper("new", m.ground.frame((1, 0, 0)), m["wheel"].frame(), (0.1,) * 6),
     **{
         f"contact that slides by {mode}" if mode == "curves" else f"contact, {mode}": with_contact(mode)
         for mode in ("slide", "roll", "roll_without_spin", "curves")
@@ -235,6 +236,7 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "a parameter with a period": with_period,
     "a function of time as a parameter": lambda m: m.rack("new", m["A"], m["P"], radius=0.1, offset=ramp),
     "constrain one body": lambda m: m.constrain("new", in_world, i=m["wheel"].point((0.2, 0, 0))),
+    "a joint with an inertia": lambda m: setattr(m["A"], "inertia", 0.3),
     "attach": lambda m: m.body("new", position=(5, 5, 5)).attach(cd.shapes.gear(0.01, 20, 0.02), density=7850.0),
     "attach looks alone": lambda m: m["wheel"].attach(cd.shapes.tube(0.3, 0.2, 0.1), color="#336699"),
     "a free body": lambda m: m.body("new", position=(5, 5, 5), inertia=np.eye(3)),

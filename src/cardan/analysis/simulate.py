@@ -321,7 +321,7 @@ def _of_push(run: Integration, push: Push) -> str:
 def _contradicted_rates(run: Integration) -> str:
     """Residual rates of what contradicts the rate rows, in words; "" if nothing does."""
     e = run.equations
-    unmet = contradiction(e.system, e.problem, run.q, run.time) if e.rate_rows else ""
+    unmet = contradiction(e.system, e.constraints, run.q, run.time) if e.rate_rows else ""
     return f"residual rates: {unmet}" if unmet else ""
 
 
@@ -330,7 +330,7 @@ def _driver_reason(run: Integration) -> str:
     system = run.equations.system
     if not system.signals:
         return ""
-    unmet = contradiction(system, run.equations.problem, run.q, run.time)
+    unmet = contradiction(system, run.equations.constraints, run.q, run.time)
     if unmet:
         return f"; no velocities satisfy the drivers and the joints (residual rates: {unmet})"
     h = 2.0 * max(run.step or 0.0, JUMP_SPAN * float(run.times[-1] - run.first))
@@ -363,7 +363,7 @@ def _singular_reason(run: Integration) -> str:
     small = max(SINGULAR, math.sqrt(np.finfo(float).eps / tolerance) if tolerance > 0.0 else 0.0)
     for q in (run.q, run.tried_pose):
         jacobian = e.problem.with_floats(run.floats).jacobian(q)[1][e.equations] / np.sqrt(e.masses.ravel())
-        jacobian *= run.active[:, None]
+        jacobian *= (run.active * (e.compliances == 0.0))[:, None]
         lengths = np.linalg.norm(jacobian, axis=1)
         if not np.isfinite(lengths).all() or not lengths.size:
             continue

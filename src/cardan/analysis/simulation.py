@@ -12,6 +12,7 @@ import numpy as np
 from cardan.analysis.ownership import check_own, chosen_coordinate
 from cardan.analysis.readings import Readings
 from cardan.calls import explains
+from cardan.dynamics import joint_inertias
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
 from cardan.dynamics.pulling_contacts import pulling
@@ -383,13 +384,17 @@ class Simulation(Readings):
 
     @property
     def energy(self) -> Energy:
-        """Kinetic energy, and potential energy of gravity, springs and bushings."""
+        """Kinetic energy, also of inertias of joints, and potential energy of gravity, springs and bushings."""
         e = self._equations
-        kinetic = 0.5 * np.einsum("kbi,bi,kbi->k", self._rates(0), e.masses, self._rates(0))
+        v = self._rates(0)
+        kinetic = 0.5 * np.einsum("kbi,bi,kbi->k", v, e.masses, v)
         heights = (self._poses()[:, :, :3] + e.system.origin) @ e.gravity
         potential = -heights @ e.masses[:, 0]
+        rows = np.ascontiguousarray(self._results[:, 1 : 1 + int(e.coordinates)])
+        if e.inertias:
+            states = zip(self.times.tolist(), rows, v.reshape(len(rows), -1), strict=True)
+            kinetic = kinetic + np.array([joint_inertias.kinetic(e, *state) for state in states])
         if e.forces is not None:
-            rows = np.ascontiguousarray(self._results[:, 1 : 1 + int(e.coordinates)])
             potential = potential + np.array([e.forces.potential(q) for q in rows])
         return Energy(kinetic, potential)
 
@@ -451,6 +456,7 @@ class Simulation(Readings):
             and mine.system == theirs.system
             and mine.stops == theirs.stops
             and mine.forces == theirs.forces
+            and mine.inertias == theirs.inertias
             and bool(np.array_equal(mine.masses, theirs.masses) and np.array_equal(mine.gravity, theirs.gravity))
         )
 

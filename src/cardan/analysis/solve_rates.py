@@ -77,7 +77,7 @@ def _solved(system: System, equations: Equations, state: State) -> State:
             stops = listed([equations.stops[k].name for k in run.push.stops])
             words = f"{listed(run.push.by)} would move a coordinate beyond the limit {stops}, where it is"
             raise ModelError(f"at t = {state.time:g} s {words}; give a rate away from it, or remove the limit")
-        if equations.rate_rows and (unmet := contradiction(own, equations.problem, q, time)):
+        if equations.rate_rows and (unmet := contradiction(own, equations.constraints, q, time)):
             raise ModelError(f"rates contradict each other, the joints or the rate rows (residual rates: {unmet})")
         raise ModelError(f"at t = {state.time:g} s the velocities cannot be computed: the pose cannot be kept closed")
     _check(equations, run, state.time)
@@ -96,6 +96,7 @@ def _check(equations: Equations, run: Integration, time: float) -> None:
     missing = p.scales[: p.rows] * (p.with_floats(run.floats).product(run.q, run.v) - demanded)
     missing[np.setdiff1d(np.arange(p.rows), equations.equations)] = 0.0
     missing[equations.stop_table["row"]] = 0.0
+    missing[equations.joint_inertias.rows] = 0.0
     largest = float(np.abs(p.scales[: p.rows] * demanded).max(initial=0.0))
     if float(np.abs(missing).max(initial=0.0)) > MET * largest:
         names = [*dict.fromkeys((*(signal.name for _, signal in equations.system.signals), *equations.rate_rows))]

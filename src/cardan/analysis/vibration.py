@@ -16,6 +16,7 @@ from cardan.analysis.equilibrium import INDIFFERENT, assembled, released
 from cardan.calls import explains
 from cardan.coordinates.rates import at_origins
 from cardan.dynamics.build import equations_of
+from cardan.dynamics.joint_inertias import mass_times
 from cardan.dynamics.static_forces import AtRest
 from cardan.errors import ModelError
 from cardan.system.drawing import Drawing
@@ -118,7 +119,7 @@ def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
     roots, bases = zip(*[_mass_basis(rest, motions) for motions in (free, poses)], strict=True)
     y, u = poses.shape[1], free.shape[1]
     A = np.zeros((y + u, y + u))
-    A[:y, y:] = bases[1].T @ (equations.masses.ravel()[:, None] * bases[0])
+    A[:y, y:] = bases[1].T @ mass_times(equations, rest.q, bases[0])
     A[y:, :y] = -np.linalg.solve(roots[0].T, np.linalg.solve(roots[1].T, K.T).T)
     A[y:, y:] = -np.linalg.solve(roots[0].T, np.linalg.solve(roots[0].T, D.T).T)
     none = np.zeros_like(rest.v)

@@ -2,6 +2,8 @@
 
     λ = S⁻¹ (Ĵ b − c),   u = b − Ĵᵀλ
 
+With compliances, Ĵ u − E λ = c, S is Ĵ Ĵᵀ + E.
+
 Where rows are redundant S is singular, and S + ε is factorised.  The iterations  λ += (S + ε)⁻¹ (Ĵ u − c)  from λ = 0
 converge to the λ of least norm: each multiplies the error along a singular vector by ε/(ε + σ²).  [Rockafellar1976]
 Light bodies between heavy ones make σ² as small as the ratio of their masses.  Where there are such bodies and the last
@@ -50,6 +52,13 @@ def fill(n, count, pairs, jacobian, epsilon, s):
                 b = tail(b, pair.stride_b)
     for i in range(n):
         s[i * n + i] += epsilon if s[i * n + i] > 0.0 else 1.0  # a row of zeros asks for nothing: its λ is zero
+
+
+@inner
+def add_compliances(n, compliances, s):
+    """s += E."""
+    for i in range(n):
+        s[i * n + i] += compliances[i]
 
 
 @inner
@@ -169,7 +178,7 @@ def is_slow(control, moved, before):
     return True
 
 
-def _algebra(op, ints, floats, x, scratch, unused, jacobian, matrix):
+def _algebra(op, ints, floats, x, scratch, compliances, jacobian, matrix):
     pattern = Pattern(ints)
     control = Control(floats)
     n = pattern.equations
@@ -197,12 +206,17 @@ def _algebra(op, ints, floats, x, scratch, unused, jacobian, matrix):
             start = pattern.first_table
             pairs = tail(ints, start)
             fill(n, (pattern.second_table - start) // PAIR_SIZE, pairs, jacobian, control.epsilon, s)
+            if control.compliant > 0.0:
+                add_compliances(n, compliances, s)
             control.pivot = factorise(n, first, s)
             is_stale = False
             if op == tables.FACTOR:
                 return 0
         for i in range(n):
             change[i] = right[i]
+        if control.compliant > 0.0:
+            for i in range(n):
+                change[i] += compliances[i] * multipliers[i]
         if is_patient and k >= last - 1:
             for i in range(n6):
                 old[i] = x[i]

@@ -14,12 +14,15 @@ pose         b = M^½ δ         c = −D f
 
 The second and third are projections in the metric of M.  Rate rows A v = b are rows of J in the first two, but not in
 the third, which then has a factor of its own.
+
+The row g of a joint's inertia I has a compliance: g v̇ − μ/I = γ (:mod:`cardan.dynamics.tables`).  In a projection it
+belongs to the metric M + I gᵀg, and is no equation: there its c is ĝ b.
 """
 
 from math import sqrt
 
 from cardan.dynamics import tables
-from cardan.dynamics._dual import subtract_times
+from cardan.dynamics._dual import dot_6, subtract_times
 from cardan.dynamics.tables import WIDTH, Driver
 from cardan.kernel.fields import after
 from cardan.kernel.jit import inner, plain
@@ -92,6 +95,37 @@ def take_rows(pattern, scales, rows, sign, out):
         for i in range(strip.rows):
             k = strip.first + i
             out[k] = sign * scales[k] * rows[strip.row + i]
+        strip = after(strip, strip.slots)
+
+
+@inner
+def scale_compliances(job, scales, work):
+    """E ← D²/I of the rows of joints' inertias, for accelerations and velocities, and for poses."""
+    given = job.compliances
+    found = work.compliances
+    for k in range(job.equations):
+        found[k] = scales[k] * scales[k] * given[k]
+    if job.rated > 0:
+        numbers = job.pose_equations
+        of_poses = work.pose_compliances
+        for k in range(job.equations - job.rated):
+            of_poses[k] = found[numbers[k]]
+
+
+@inner
+def leave_inertias(pattern, compliances, jacobian, x):
+    """c ← Ĵ b in the rows of joints' inertias, so that they are weights of a projection and no equations."""
+    n6 = WIDTH * pattern.bodies
+    strip = pattern.strips
+    for _ in range(pattern.strip_count):
+        for i in range(strip.rows):
+            k = strip.first + i
+            if compliances[k] > 0.0:
+                row = tail(jacobian, strip.entry + i * WIDTH * strip.slots)
+                e = 0.0
+                for s in range(strip.slots):
+                    e += dot_6(tail(row, WIDTH * s), tail(x, WIDTH * strip.bodies[s]))
+                x[n6 + k] = e
         strip = after(strip, strip.slots)
 
 
@@ -184,7 +218,7 @@ def call_algebra(job, op, control, work):
         control.as_floats,
         work.x,
         work.scratch,
-        control.as_floats,
+        work.compliances,
         work.jacobian,
         work.matrix,
     )
@@ -200,7 +234,7 @@ def call_pose_algebra(job, op, control, work):
         control.as_floats,
         work.x,
         work.scratch,
-        control.as_floats,
+        work.pose_compliances if job.rated > 0 else work.compliances,
         work.jacobian,
         work.pose_matrix if job.rated > 0 else work.matrix,
     )
@@ -225,6 +259,8 @@ def linearize(job, control, q, v, work):
         pose_scales = work.pose_scales
         for k in range(job.equations - job.rated):
             pose_scales[k] = scales[numbers[k]]
+    if control.compliant > 0.0:
+        scale_compliances(job, scales, work)
     factorise(job, control, work)
 
 
@@ -300,6 +336,9 @@ def project_pose(job, control, step, work):
         x[i] = step[i] * mass[n6 + i]
     scales = work.pose_scales if job.rated > 0 else work.scales
     take_rows(job.pose_pattern, scales, values, -1.0, tail(x, n6))
+    if control.compliant > 0.0:
+        compliances = work.pose_compliances if job.rated > 0 else work.compliances
+        leave_inertias(job.pose_pattern, compliances, work.jacobian, x)
     patience = control.least_epsilon
     control.least_epsilon = 0.0  # f may be rounding, and the pose is projected again
     call_pose_algebra(job, SOLVE, control, work)
@@ -373,6 +412,8 @@ def project_velocity(job, control, row, v, work):
     for i in range(job.equations):
         x[n6 + i] = 0.0
     add_drivers(job, row, 1, work.scales, x, work)
+    if control.compliant > 0.0:
+        leave_inertias(job.pattern, work.compliances, work.jacobian, x)
     call_algebra(job, SOLVE, control, work)
     add_soft_rows(job, VELOCITY, control, v, work)
     for i in range(n6):
@@ -402,7 +443,8 @@ def contradicts_rates(job, control, row, work):
     subtract_times(job.pattern, work.jacobian, x, missing)
     largest = 0.0
     for i in range(n):
-        largest = max(largest, abs(missing[i]))
+        if control.compliant == 0.0 or work.compliances[i] == 0.0:
+            largest = max(largest, abs(missing[i]))
     masses = tail(roots(job), n6)
     most = 0.0
     for i in range(n6):

@@ -41,11 +41,14 @@ def _add_feedback(op, ints, floats, q, v, x, row, memory):
         missing[i] = 0.0
     add_drivers(job, row, 1, scales, scratch, work)
     subtract_times(pattern, work.jacobian, scratch, missing)
+    is_hard = control.compliant == 0.0
     for i in range(n):
-        x[n6 + i] -= 2.0 * gain * missing[i]
+        if is_hard or work.compliances[i] == 0.0:
+            x[n6 + i] -= 2.0 * gain * missing[i]
     take_rows(pattern, scales, values, 1.0, missing)
     for i in range(n):
-        x[n6 + i] -= gain * gain * missing[i]
+        if is_hard or work.compliances[i] == 0.0:
+            x[n6 + i] -= gain * gain * missing[i]
     return 0
 
 

@@ -3,6 +3,7 @@
     [ I   Ĵᵀ ] [u]   [b]
     [ Ĵ  −ε I] [λ] = [c]
 
+with −(ε I + E) where rows have compliances E.
 Nodes are bodies (six unknowns, sign +) and joints (all rows on the same bodies, sign −).  The matrix is quasi-definite
 for ε > 0, so that a factor exists for every order of elimination.  [Vanderbei1995]  With all bodies first it is that of
 Ĵ Ĵᵀ + ε I.  Left-looking as :mod:`cardan.math._block_cholesky`, one block column at a time; with A the matrix and s the
@@ -44,13 +45,15 @@ def clear_column(column, entries, values):
 
 
 @inner
-def fill_diagonal(column, epsilon, references, pivot):
+def fill_diagonal(column, epsilon, references, pivot, n6, control, compliances):
     """1 for a body, ε for a joint, which is added to the references, or 1 where a row is zero: then its λ is zero."""
     w = column.breadth
     for i in range(w):
         e = 1.0
         if column.sign < 0:
             e = epsilon if references[i] > 0.0 else 1.0
+            if control.compliant > 0.0:
+                e += compliances[column.position - n6 + i]
             references[i] += e
         pivot[i * (w + 1)] = e
 
@@ -177,7 +180,7 @@ def divide_column(w, column, entries, factor, values):
 
 
 @inner
-def factorise(pattern, epsilon, jacobian, references, values):
+def factorise(pattern, control, compliances, jacobian, references, values):
     """values ← factor; returns the least relative pivot."""
     ints = pattern.as_ints
     factor = Factor(tail(ints, pattern.first_table))
@@ -201,7 +204,7 @@ def factorise(pattern, epsilon, jacobian, references, values):
             continue
         pivot = tail(values, Block(entries, column.entry).place)
         squares = tail(diagonal, column.position - n6) if column.sign < 0 else references
-        fill_diagonal(column, epsilon, squares, pivot)
+        fill_diagonal(column, control.epsilon, squares, pivot, n6, control, compliances)
         update_column(column, columns, entries, updates, values)
         least = min(least, factor_pivot(column.breadth, squares, pivot))
         divide_column(column.breadth, column, entries, pivot, values)
@@ -299,7 +302,7 @@ def substitute(pattern, values, x):
 
 
 @inner
-def update_defect(pattern, jacobian, x, defect):
+def update_defect(pattern, control, compliances, jacobian, x, defect):
     """defect −= K x, with K the matrix for ε = 0."""
     n6 = WIDTH * pattern.bodies
     n = pattern.equations
@@ -310,9 +313,12 @@ def update_defect(pattern, jacobian, x, defect):
     subtract_times(pattern, jacobian, x, rows)
     for i in range(n):
         rows[i] = -rows[i]
+    if control.compliant > 0.0:
+        for i in range(n):
+            rows[i] += compliances[i] * x[n6 + i]
 
 
-def _algebra(op, ints, floats, x, scratch, unused, jacobian, matrix):
+def _algebra(op, ints, floats, x, scratch, compliances, jacobian, matrix):
     pattern = Pattern(ints)
     control = Control(floats)
     n = pattern.equations
@@ -334,7 +340,7 @@ def _algebra(op, ints, floats, x, scratch, unused, jacobian, matrix):
     while is_stale or k <= last:
         if is_stale:
             references = cut(matrix, end, WIDTH + n)
-            control.pivot = factorise(pattern, control.epsilon, jacobian, references, values)
+            control.pivot = factorise(pattern, control, compliances, jacobian, references, values)
             is_stale = False
             if op == tables.FACTOR:
                 return 0
@@ -347,7 +353,7 @@ def _algebra(op, ints, floats, x, scratch, unused, jacobian, matrix):
                     is_stale = is_slow(control, moved, before)
                     last += 2 if is_stale else int(moved < SLOW * before)
         if k < last:
-            update_defect(pattern, jacobian, x, scratch)
+            update_defect(pattern, control, compliances, jacobian, x, scratch)
         for i in range(size):
             total[i] += x[i]
             x[i] = scratch[i] if k < last else total[i]

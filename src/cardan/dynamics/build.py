@@ -58,10 +58,26 @@ def metric_equations(drawing: Drawing) -> Equations:
     pairs = zip(drawing.contents.records, system.centroids.tolist(), strict=True)
     parts = [body._replace(mass=1.0, center=(x, y, z), inertia=None) for body, (x, y, z) in pairs]
     found = mass.masses(parts, drawing.joint_points(), system.judged_length)
-    return _packed(drawing, found, (0.0, 0.0, 0.0), [])
+    return _packed(drawing, found, (0.0, 0.0, 0.0), [], with_inertias=False)
 
 
-def _packed(drawing: Drawing, found: mass.Masses, gravity: Triple, loads: list[Any], follow: bool = True) -> Equations:
+def inertia_rows(joints_by_name: Mapping[str, Joint], inertias: Mapping[str, float]) -> dict[str, tuple[Bundle, float]]:
+    """By its name, the row of the coordinate of each joint that has an inertia, and the inertia."""
+    found = {}
+    for name, value in inertias.items():
+        row = joints.coordinate_row(f"{name}.inertia", joints_by_name[name]._only_coordinate)
+        found[row.name] = (row, value)
+    return found
+
+
+def _packed(
+    drawing: Drawing,
+    found: mass.Masses,
+    gravity: Triple,
+    loads: list[Any],
+    follow: bool = True,
+    with_inertias: bool = True,
+) -> Equations:
     """The equations of motion with these masses, gravity and loads."""
     c = drawing.contents
     limits = [joint for joint in c.joints.values() if joint.kind.role is Role.LIMIT]
@@ -70,13 +86,15 @@ def _packed(drawing: Drawing, found: mass.Masses, gravity: Triple, loads: list[A
         lower, upper = joint.relations[0].parameters
         stops.append(Stop(joint.name, lower, upper, joint.ends[0].is_turn))
     bundles = [joints.held(joint) if joint in limits else joint for joint in c.joints.values()]
-    bundles += c.rate_rows.values()
+    rows = inertia_rows(c.joints, c.inertias) if with_inertias else {}
+    bundles += [*(row for row, _ in rows.values()), *c.rate_rows.values()]
     bundles = [_followed(bundle) for bundle in bundles] if follow else bundles
-    angles = drawing.counted_angles(with_loads=bool(loads))
+    angles = drawing.counted_angles([*loads, *(row for row, _ in rows.values())])
     system = System(c.records, bundles, angles, found.frames, formulas=drawing.values)
     system.index.contents = c
     forces = Forces(system, c.records, loads, angles, drawing.values) if loads else None
-    return Equations(system, found.diagonal, gravity, stops, forces)
+    inertias = {name: value for name, (_, value) in rows.items()}
+    return Equations(system, found.diagonal, gravity, stops, forces, inertias)
 
 
 def connections(drawing: Drawing) -> dict[str, Connection]:
@@ -94,7 +112,8 @@ class Inverse(NamedTuple):
     """What inverse dynamics needs of a mechanism in addition to its packed system, as plain values.
 
     Masses, ``gravity`` [m/s²], and where each constraint is attached, at the time when a motion was computed.
-    ``points`` [m]: where each body is joined, in its axes, by its name.  ``loaded``: the drawing, if it has loads.
+    ``points`` [m]: where each body is joined, in its axes, by its name.  ``loaded``: the drawing, if it has loads or
+    inertias of joints.
     """
 
     parts: tuple[BodyRecord, ...]
@@ -106,7 +125,7 @@ class Inverse(NamedTuple):
     @staticmethod
     def of(drawing: Drawing) -> Inverse:
         """That of a drawing."""
-        loaded = drawing if drawing.contents.loads else None
+        loaded = drawing if drawing.contents.loads or drawing.contents.inertias else None
         given = (drawing.joint_points(), drawing.gravity, connections(drawing))
         return Inverse(tuple(drawing.contents.records), *given, loaded)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +13,14 @@ from cardan.coordinates import formulations
 from cardan.dynamics import tables
 from cardan.dynamics.algebra import Algebra, linear_algebra
 from cardan.dynamics.forces import Forces
+from cardan.dynamics.joint_inertias import JointInertias
+from cardan.solvers.problem import Problem
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System, ints_at
 
 AnyArray = NDArray[Any]  # of records
+NONE: Mapping[str, float] = MappingProxyType({})
 
 
 class Stop(NamedTuple):
@@ -45,12 +49,20 @@ class Equations:
     ``equations``: the row of each equation, not ascending in general.  ``stops``: limits, each a row c − bound of the
     system that is an equation only while the bound is reached; ``stop_table`` and ``bounds``: their tables for kernels.
     ``forces``: of the loads, None if there are none.  ``rate_rows``: names of the constraints of velocities alone;
-    ``poses``: the linear algebra without them, None if there are none.  ``offsets``: of the pieces of a workspace, once
-    they are planned.
+    ``poses``: the linear algebra without them, None if there are none.  ``inertias``: of joints, by the names of the
+    rows of their coordinates, which are no equations; ``joint_inertias``: where these are; ``compliances``: their 1/I,
+    zero of equations.  ``weights``: of residuals, zero for these rows.  ``offsets``: of the pieces of a workspace,
+    once they are planned.
     """
 
     def __init__(
-        self, system: System, masses: FloatArray, gravity: Any, stops: Sequence[Stop] = (), forces: Forces | None = None
+        self,
+        system: System,
+        masses: FloatArray,
+        gravity: Any,
+        stops: Sequence[Stop] = (),
+        forces: Forces | None = None,
+        inertias: Mapping[str, float] = NONE,
     ) -> None:
         self.system = system
         self.forces = forces
@@ -60,14 +72,22 @@ class Equations:
         every = system.rows
         self.rate_rows: tuple[str, ...] = tuple(dict.fromkeys(r.constraint for r in every if r.primitive.of_rates))
         self.poses = self._pose_algebra()
-        own = self.problem.scales[: self.problem.rows][self.equations]
+        own = self.problem.scales[: self.problem.rows][self.equations]  # a copy
         roots = np.sqrt(masses.ravel())
         self.masses = masses
         self.gravity: FloatArray = np.array(gravity, dtype=np.float64)
         self.coordinates = self.problem.sizes[3]
-        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity, own])
         rows = {row.constraint: row.start for row in every}
         number = {int(row): k for k, row in enumerate(self.equations)}
+        self.inertias = dict(inertias)
+        of_joints: IntArray = np.array([rows[name] for name in inertias], dtype=np.int64)
+        numbers: IntArray = np.array([number[row] for row in of_joints.tolist()], dtype=np.int64)
+        self.joint_inertias = JointInertias(numbers, of_joints, np.array(list(inertias.values())))
+        self.compliances: FloatArray = np.zeros(self.equations.size)
+        self.compliances[numbers] = 1.0 / self.joint_inertias.values
+        own[numbers] = 0.0  # coordinates, and no residuals
+        self.weights: FloatArray = own
+        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity, own])
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
         self.drivers: IntArray = np.array(places, dtype=np.int64).reshape(-1)
         self.timed: IntArray = np.array([position for position, _, _ in system.timed], dtype=np.int64)
@@ -90,7 +110,7 @@ class Equations:
         return PoseAlgebra(found, np.array([number[int(row)] for row in found.equations], dtype=np.int64))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Equations, (self.system, self.masses, self.gravity, self.stops, self.forces)
+        return Equations, (self.system, self.masses, self.gravity, self.stops, self.forces, self.inertias)
 
     def __deepcopy__(self, memo: Any) -> Equations:
         return self
@@ -99,6 +119,16 @@ class Equations:
     def columns(self) -> int:
         """Number of columns of the results: time, q, v, v̇, λ."""
         return 1 + self.coordinates + 2 * tables.WIDTH * len(self.system.names) + self.equations.size
+
+    @property
+    def constraints(self) -> Problem:
+        """The problem in which rows of inertias of joints have no weight."""
+        p = self.problem
+        if not self.inertias:
+            return p
+        scales = p.scales.copy()
+        scales[self.joint_inertias.rows] = 0.0
+        return Problem(p.evaluate, p.ints, p.floats, p.structure, scales, p.linear, p.springs)
 
     def floats_at(self, time: float) -> FloatArray:
         """The evaluator's floats with the values of all drivers at a time."""

@@ -23,12 +23,13 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.coordinates import rates
-from cardan.dynamics import tables
+from cardan.dynamics import joint_inertias, tables
 from cardan.dynamics.integrate import Integration
 from cardan.dynamics.reactions import applied
 from cardan.dynamics.tables import WIDTH
 from cardan.errors import ModelError
 from cardan.system.state import FloatArray
+from cardan.system.system import IntArray
 
 RADIUS: Final = 0.8  # spectral radius for infinite frequencies: 1 damps nothing, 0 damps most
 ALPHA_M: Final = (2.0 * RADIUS - 1.0) / (RADIUS + 1.0)
@@ -65,9 +66,11 @@ class GeneralizedAlpha(Integration):
         for row in equations.system.rows:
             if row.primitive.of_rates:
                 self._of_rates[row.start : row.start + row.primitive.rows] = True
-        self._of_rates = self._of_rates[equations.equations]
+        self._hard = np.flatnonzero(equations.compliances == 0.0)  # equations; the others are inertias of joints
+        self._rows: IntArray = equations.equations[self._hard]
+        self._of_rates = self._of_rates[self._rows]
         self._pseudo: FloatArray = np.empty(0)  # a
-        self._multipliers: FloatArray = np.zeros(equations.equations.size)
+        self._multipliers: FloatArray = np.zeros(self._rows.size)
 
     def begin(self, released: int = -1) -> int:
         """Project the start, and take a = v̇."""
@@ -104,24 +107,25 @@ class GeneralizedAlpha(Integration):
         new_a, multipliers = a.copy(), self._multipliers.copy()
         problem = e.problem.with_floats(e.floats_at(time))
         rate, _ = rates.driver_rates(e.system, e.problem, time, self.q)
-        rate = rate[e.equations]
+        rate = rate[self._rows]
         matrix = None
         for k in range(ITERATIONS):
             q = problem.retract(self.q, h * v + h * h * ((0.5 - BETA) * a + BETA * new_a))
             new_v = v + h * ((1.0 - GAMMA) * a + GAMMA * new_a)
             new_v_dot = ((1.0 - ALPHA_M) * new_a + ALPHA_M * a - ALPHA_F * v_dot) / (1.0 - ALPHA_F)
             f, jacobian = problem.jacobian(q)
-            f, jacobian = f[e.equations], jacobian[e.equations]
-            force = applied(e, time, q, new_v)
+            f, jacobian = f[self._rows], jacobian[self._rows]
+            force = self._force(time, q, new_v)
             if not np.isfinite(force).all():
                 c.ask_time = time
                 return tables.NOT_FINITE
             if matrix is None:
-                tangent = np.diag(MASS * masses) + self._tangent(time, q, new_v, force, h)
+                tangent = MASS * joint_inertias.mass_times(e, q, np.eye(masses.size))
+                tangent += self._tangent(time, q, new_v, force, h)
                 scales = 1.0 / np.maximum(np.sqrt((jacobian**2 / masses).sum(axis=1)), 1e-300)
                 rows = jacobian * scales[:, None]
                 matrix = np.block([[tangent, rows.T], [rows, -EPSILON * np.eye(len(f))]])
-            unbalanced = masses * new_v_dot + jacobian.T @ multipliers - force
+            unbalanced = joint_inertias.mass_times(e, q, new_v_dot) + jacobian.T @ multipliers - force
             missing = np.where(self._of_rates, (jacobian @ new_v - rate) / (GAMMA * h), f / (BETA * h * h))
             change = np.linalg.solve(matrix, -np.concatenate([unbalanced, scales * missing]))
             new_a = new_a + change[: masses.size]
@@ -148,10 +152,14 @@ class GeneralizedAlpha(Integration):
         c.time = time
         k = self.reached
         if k < len(self.times) and abs(float(self.times[k]) - time) <= SAME_TIME * (abs(time) + h):
-            outputs = self._accelerations(problem, time, applied(e, time, self.q, self.v))
+            outputs = self._accelerations(problem, time, self._force(time, self.q, self.v))
             self.results[k] = np.concatenate([[time], self.q, self.v, *outputs])
             c.sample += 1.0
         return tables.RUNNING
+
+    def _force(self, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
+        """Q, flat, with the bias of the inertias of joints."""
+        return applied(self.equations, time, q, v) + joint_inertias.bias(self.equations, time, q, v)
 
     def _tangent(self, time: float, q: FloatArray, v: FloatArray, force: FloatArray, h: float) -> FloatArray:
         """γ h C + β h² K, by differences."""
@@ -160,30 +168,45 @@ class GeneralizedAlpha(Integration):
         for j in range(v.size):
             step = np.zeros(v.size)
             step[j] = DIFFERENCE * self._units[j]
-            moved = applied(e, time, e.problem.retract(q, step), v)
+            moved = self._force(time, e.problem.retract(q, step), v)
             faster = step * max(1.0, abs(v[j]) / self._units[j])
             found[:, j] = BETA * h * h * (force - moved) / step[j]
-            found[:, j] += GAMMA * h * (force - applied(e, time, q, v + faster)) / faster[j]
+            found[:, j] += GAMMA * h * (force - self._force(time, q, v + faster)) / faster[j]
         return found
 
     def _accelerations(self, problem: Any, time: float, force: FloatArray) -> tuple[FloatArray, FloatArray]:
         """v̇ and λ of M v̇ + Jᵀλ = Q, J v̇ = γ + g̈ at the end of a step; force: Q, flat."""
         e = self.equations
-        roots = np.sqrt(e.masses.ravel())
-        jacobian = problem.jacobian(self.q)[1][e.equations] / roots
+        inverse = self._inverse_root(self.q)
+        jacobian = problem.jacobian(self.q)[1][self._rows] @ inverse
         lengths = np.maximum(np.linalg.norm(jacobian, axis=1), 1e-300)
         rows = jacobian / lengths[:, None]
         _, growth = rates.driver_rates(e.system, e.problem, time, self.q)
-        right = (rates.gamma_at(e.system, self.q, self.v, time) + growth)[e.equations] / lengths
-        free = force / roots
+        gamma = rates.gamma_at(e.system, self.q, self.v, time) + growth
+        right = gamma[self._rows] / lengths
+        free = inverse.T @ force
         back = np.linalg.lstsq(rows, right - rows @ free, rcond=EPSILON)[0]
-        return (free + back) / roots, np.linalg.lstsq(rows.T, -back, rcond=EPSILON)[0] / lengths
+        acceleration = inverse @ (free + back)
+        multipliers = np.zeros(e.equations.size)
+        multipliers[self._hard] = np.linalg.lstsq(rows.T, -back, rcond=EPSILON)[0] / lengths
+        own = e.joint_inertias
+        if own.values.size:  # μ = I c̈
+            rising = problem.jacobian(self.q)[1][own.rows] @ acceleration - gamma[own.rows]
+            multipliers[own.equations] = own.values * rising
+        return acceleration, multipliers
+
+    def _inverse_root(self, q: FloatArray) -> FloatArray:
+        """C with Cᵀ M C = 1, upper triangular, M with the inertias of joints."""
+        e = self.equations
+        if not e.inertias:
+            return np.diag(1.0 / np.sqrt(e.masses.ravel()))
+        root = np.linalg.cholesky(joint_inertias.mass_times(e, q, np.eye(e.masses.size)))
+        return np.asarray(np.linalg.inv(root).T)
 
     def _projected(self, problem: Any, q: FloatArray, v: FloatArray, rate: FloatArray) -> FloatArray:
         """The velocity nearest to v in the metric of M with J v = ġ."""
-        e = self.equations
-        roots = np.sqrt(e.masses.ravel())
-        jacobian = problem.jacobian(q)[1][e.equations] / roots
-        missing = rate - jacobian @ (roots * v)
-        found: FloatArray = v + np.linalg.lstsq(jacobian, missing, rcond=EPSILON)[0] / roots
+        inverse = self._inverse_root(q)
+        jacobian = problem.jacobian(q)[1][self._rows]
+        missing = rate - jacobian @ v
+        found: FloatArray = v + inverse @ np.linalg.lstsq(jacobian @ inverse, missing, rcond=EPSILON)[0]
         return found

@@ -181,6 +181,7 @@ class Integration:
             gain=gain or (BAUMGARTE_GAIN / step if step else 0.0),
             most_turn=MOST_TURN if e.stops and any([not stop.is_turn for stop in e.stops]) else np.inf,
             turn_step=np.inf,
+            compliant=float(len(e.inertias)),
         )
         self._has_feedback = stabilization == "baumgarte"
         self.step = step or span
@@ -220,6 +221,8 @@ class Integration:
             scales=n,
             pose_scales=e.poses.equations.size if e.poses else 0,
             pose_matrix=e.poses.algebra.matrix if e.poses else 0,
+            compliances=n if e.inertias else 0,
+            pose_compliances=e.poses.equations.size if e.poses and e.inertias else 0,
             drift=rows + e.timed.size if e.timed.size else 0,
             rest=n6 if e.timed.size else 0,
         )
@@ -242,6 +245,7 @@ class Integration:
             times=self.times,
             extra=self.extra,
             active=self.active,
+            compliances=e.compliances,
             stops=e.stop_table,
             bounds=self.bounds,
             feedback=_feedback.ADD if self._has_feedback else 0,

@@ -32,7 +32,7 @@ def is_contradicted(run: Any) -> bool:
     """Whether the velocities of a run differ from what its active equations demand."""
     e: Equations = run.equations
     right, _ = rates.driver_rates(e.system, e.problem, run.time, run.q)
-    own = e.problem.scales[: e.problem.rows][e.equations] * run.active
+    own = e.weights * run.active
     missing = (e.problem.with_floats(run.floats).product(run.q, run.v) - right)[e.equations] * own
     return not np.abs(missing).max(initial=0.0) <= CONTRADICTED * np.abs(right[e.equations] * own).max(initial=0.0)
 
@@ -46,6 +46,7 @@ def find_push(run: Any, q: FloatArray, time: float) -> Push | None:
     own = e.stop_table["equation"][held]
     is_fixed = run.active > 0.0
     is_fixed[own] = False
+    is_fixed[e.joint_inertias.equations] = False
     jacobian = e.problem.with_floats(run.floats).jacobian(q)[1][e.equations] * e.problem.scales[e.problem.rows :]
     lengths = np.linalg.norm(jacobian, axis=1)
     if not np.isfinite(lengths).all():

@@ -1,4 +1,4 @@
-"""Loads: springs, forces, torques, actuators, friction, bushings.  They exert forces, and constrain nothing.
+"""Loads: springs, forces, torques, actuators, friction, bushings, dampers.  They exert forces, and constrain nothing.
 
 A load is a law of efforts on the coordinates of relations, or a wrench on a body.  A new kind is one function with
 ``@load_kind`` that returns an :class:`Action`.  Annotations say what its options measure (:mod:`cardan.quantities`);
@@ -29,6 +29,7 @@ from cardan.dynamics.functions import Called, Recorded, recorded_or_called, taki
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, coordinate
 from cardan.joints.couplings import DRIVEN
+from cardan.joints.rate_rows import spin
 from cardan.quantities import FunctionOfMotion, FunctionOfTime, InSI, OfCoordinate
 from cardan.system import check
 from cardan.system.parts import Body
@@ -265,15 +266,35 @@ def bushing(frame_a: Any, frame_b: Any, stiffness: InSI, damping: InSI = (0.0,) 
     six numbers, or symmetric 6×6 matrices, in the order force x y z, torque x y z; K without damping is conservative at
     every angle below π.  The force acts at the origin of frame b.
     """
-    a, b = frame_a, frame_b
-    if a.body is b.body:
-        raise ModelError(f"it is between body {a.body.name!r} and itself; it needs two different bodies")
-    along = [Relation(primitives.dot_2, (a.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xyz"]
-    about = Relation(primitives.rotation_vector, (a.orientation(), b.orientation()))
+    about = Relation(primitives.rotation_vector, (frame_a.orientation(), frame_b.orientation()))
     matrices = [_symmetric(given, what) for given, what in ((stiffness, "stiffness"), (damping, "damping"))]
     if not any(any(matrix) for matrix in matrices):
         raise ModelError("neither stiffness nor damping is above zero; give one of them, or both")
-    return Action((*along, about), Law(tables.MATRIX, tables.PLAIN, (*matrices[0], *matrices[1])))
+    return _between(frame_a, frame_b, about, (*matrices[0], *matrices[1]))
+
+
+@load_kind("frame", "frame")
+def damper(frame_a: Any, frame_b: Any, damping: InSI) -> Action:
+    """Resistance to the motion of frame b relative to frame a: efforts −C w.
+
+    w: the velocity of the origin of b in frame a [m/s], then the angular velocity of b relative to a [rad/s], in the
+    axes of a.  C: six numbers, or a symmetric 6×6 matrix, in the order force x y z, torque x y z.  The force acts at
+    the origin of frame b.  Other than with the damping of a bushing, the torque is C ω at every angle.
+    """
+    axes = [frame_a.axis(k) for k in "xyz"]
+    about = Relation(spin(), (frame_a.orientation(), frame_b.orientation(), *axes))
+    matrix = _symmetric(damping, "damping")
+    if not any(matrix):
+        raise ModelError("the damping is zero; give a number above zero")
+    return _between(frame_a, frame_b, about, (*(0.0,) * 36, *matrix))
+
+
+def _between(a: Any, b: Any, about: Relation, numbers: tuple[float, ...]) -> Action:
+    """Of two frames: a law of K and C on the position of b in a, and on the rows of a rotation."""
+    if a.body is b.body:
+        raise ModelError(f"it is between body {a.body.name!r} and itself; it needs two different bodies")
+    along = [Relation(primitives.dot_2, (a.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xyz"]
+    return Action((*along, about), Law(tables.MATRIX, tables.PLAIN, numbers))
 
 
 def _linear(on: Coordinate, **numbers: float) -> Action:

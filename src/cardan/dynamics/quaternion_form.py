@@ -70,8 +70,8 @@ def accelerations(
     J, c = jacobian[kept], gamma[kept]
     for (_, signal), row in zip(system.signals, equations.drivers[1::2], strict=True):
         c[row] += signal.jet(time).acceleration
-    n = kept.size
-    matrix = np.block([[mass, J.T], [J, np.zeros((n, n))]])
+    compliances = np.concatenate([equations.compliances, np.zeros(count)])  # of inertias of joints
+    matrix = np.block([[mass, J.T], [J, -np.diag(compliances)]])
     found, *_ = np.linalg.lstsq(matrix, np.concatenate([right, c]), rcond=1e-13)
     second = found[:size].reshape(count, layout.POSE)
     spin = 2.0 * np.einsum("bij,bj->bi", euler.G(p), second[:, 3:])

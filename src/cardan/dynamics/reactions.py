@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.coordinates import formulations
+from cardan.dynamics import joint_inertias
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.tables import WIDTH, Control, ForceWork, Pattern, Strip
 from cardan.errors import ModelError
@@ -90,10 +91,13 @@ class ConstraintForces:
         self._pairs, self._bodies, self._slots = _pairs(equations)
         self._job = _job(equations)
         self.multipliers = np.ascontiguousarray(multipliers)
+        if equations.inertias:  # they are not forces of constraints
+            self.multipliers = self.multipliers.copy()
+            self.multipliers[:, equations.joint_inertias.equations] = 0.0
         self.wrenches = self._forces(self.multipliers)
         self.free: FloatArray | None = None
         if redundant and self.multipliers.size:
-            limits = equations.stop_table["equation"]
+            limits = _released(equations)
             holds = np.ones_like(self.multipliers)
             holds[:, limits] = self.multipliers[:, limits] != 0.0
             self.multipliers, _ = self._least_norm(self.multipliers, self.wrenches)
@@ -248,11 +252,11 @@ def inverse(equations: Equations, states: tuple[State, ...]) -> tuple[Constraint
     q, v, a = principal_rates(equations.system, states)
     times = np.array([state.time for state in states])
     loads = loads_at(equations, times, q, v)
-    inertia = equations.masses * a
+    inertia = joint_inertias.forces(equations, times, q, v, a)
     columns = _scales(equations)[1]
     job = _job(equations)
     holding = np.ones((len(q), equations.equations.size))
-    holding[:, equations.stop_table["equation"]] = 0.0  # at a limit a motion ends
+    holding[:, _released(equations)] = 0.0  # at a limit a motion ends
     multipliers, rest = _least_norm(equations, job, times, q, (loads - inertia).reshape(len(q), -1), holding)
     largest = np.abs(columns * np.abs(loads).reshape(len(q), -1)).max(initial=0.0)
     largest = max(float(largest), float(np.abs(columns * inertia.reshape(len(q), -1)).max(initial=0.0)))
@@ -271,7 +275,7 @@ def drift(equations: Equations, times: FloatArray, q: FloatArray) -> FloatArray:
     p, system = equations.problem, equations.system
     signals = [*system.signals, *[(position, function) for position, _, function in system.timed]]
     weights = np.zeros(p.rows)
-    weights[equations.equations] = _scales(equations)[0]
+    weights[equations.equations] = equations.weights
     weights[equations.stop_table["row"]] = 0.0
     places: IntArray = np.array([position for position, _ in signals], dtype=np.int64)
     values = [signal.jets(times)[:, 0] for _, signal in signals]
@@ -287,7 +291,7 @@ def rate_drift(equations: Equations, times: FloatArray, q: FloatArray, v: FloatA
     """Largest |J v − ġ| of any equation at each of the times, lengths relative to the extent, shape (times,)."""
     p = equations.problem
     weights = np.zeros(p.rows)
-    weights[equations.equations] = _scales(equations)[0]
+    weights[equations.equations] = equations.weights
     weights[equations.stop_table["row"]] = 0.0
     demanded = np.zeros((len(times), p.rows))
     system = equations.system
@@ -399,9 +403,15 @@ def _least_norm(
     return multipliers * rows, rest
 
 
+def _released(equations: Equations) -> IntArray:
+    """Equations that need not hold: limits, and the rows of inertias of joints, which never do."""
+    found: IntArray = np.concatenate([equations.stop_table["equation"], equations.joint_inertias.equations])
+    return found
+
+
 def _stop_entries(equations: Equations) -> IntArray:
-    """Of each limit its equation, and the first entry and the number of entries of its row in J."""
-    limits = set(equations.stop_table["equation"].tolist())
+    """Of each equation that need not hold its number, and the first entry and the number of entries of its row in J."""
+    limits = set(_released(equations).tolist())
     strips = _strips(equations) if limits else ()
     entries = [(s.first, s.entry, WIDTH * s.slots) for s in strips if s.first in limits]  # strips of one row
     return np.array(entries, dtype=np.int64).reshape(-1, 3)

@@ -5,9 +5,9 @@ With N a basis of the free motions, J N = 0, and v̇ the acceleration from rest,
     g(y) = NᵀM v̇     in the pose q ⊕ N y, projected onto the constraints,
     K = −∂g/∂y,      by central differences of fourth order.
 
-N is that of y = 0.  So K contains the stiffness of the loads and that of the reactions, which turn with the parts.
-N is orthonormal in radians and lengths over the extent L: g and K [J] depend on masses by weights alone.  Drivers,
-and parameters that are functions of time, keep the values of one time.
+M contains the inertias of joints.  N is that of y = 0.  So K contains the stiffness of the loads and that of the
+reactions, which turn with the parts.  N is orthonormal in radians and lengths over the extent L: g and K [J] depend on
+masses by weights alone.  Drivers, and parameters that are functions of time, keep the values of one time.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from cardan.coordinates import rates
 from cardan.dynamics import tables
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import STAGE_EXACT, Integration
+from cardan.dynamics.joint_inertias import mass_root, mass_times
 from cardan.errors import ModelError
 from cardan.system.state import FloatArray
 
@@ -99,7 +100,7 @@ class AtRest(Integration):
     def free_motions(self, with_rate_rows: bool = True) -> FloatArray:
         """N in this pose, orthonormal in radians and lengths over L, shape (6 · bodies, freedoms)."""
         e, p = self.equations, self.equations.problem
-        rows = p.scales[: p.rows][e.equations] * self.active
+        rows = e.weights * self.active
         scaled: FloatArray = p.with_floats(self.floats).jacobian(self.q)[1][e.equations] * rows[:, None] * self.columns
         if e.poses is not None and not with_rate_rows:
             scaled = scaled[e.poses.equations]
@@ -110,8 +111,7 @@ class AtRest(Integration):
 
     def mass_root(self, free: FloatArray) -> FloatArray:
         """T with NᵀM N = TᵀT, so that N T⁻¹ is a basis of the same motions with the unit matrix as its masses."""
-        roots = np.sqrt(self.equations.masses.ravel())[:, None]
-        return np.asarray(np.linalg.qr(roots * free, mode="r"), dtype=np.float64)
+        return np.asarray(np.linalg.qr(mass_root(self.equations, self.q) @ free, mode="r"), dtype=np.float64)
 
     def size(self, motion: FloatArray) -> float:
         """The largest change of a body in a motion, in radians or relative to the extent."""
@@ -119,7 +119,7 @@ class AtRest(Integration):
 
     def force(self, free: FloatArray) -> FloatArray:
         """g = NᵀM v̇, shape (freedoms,), of the pose that was placed last."""
-        found: FloatArray = free.T @ (self.equations.masses.ravel() * self._last_acceleration())
+        found: FloatArray = free.T @ mass_times(self.equations, self.q, self._last_acceleration())
         return found
 
     def load(self) -> float:

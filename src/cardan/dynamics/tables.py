@@ -12,6 +12,10 @@ FACTOR matrix ← factor, with control.epsilon added to the diagonal of Ĵ Ĵᵀ
 SOLVE  x = (b, c) ← (u, λ), with control.proximal iterations that remove the error of epsilon; more with least_epsilon
 ====== ====================================================================================================
 
+The inertia I of a joint adds I gᵀg to M, where g v is the rate of its coordinate.  M stays diagonal: g is one more row,
+with the compliance 1/I.  For M v̇ + gᵀμ = Q, g v̇ − μ/I = γ gives μ = I q̈.  In Ĵ u − E λ = c, E is D²/I in these
+rows and zero in all others.  Where control.compliant is not zero, the argument that is not used above points to E.
+
 Loads act on generalised forces (force in world at the centre of mass, torque in principal axes) by three operations
 with the arguments (op, table, floats, q, v, out, control or efforts, work):
 
@@ -291,6 +295,7 @@ class Job(Table):
     times: Ref[Float]  # of outputs
     extra: Ref[Float]  # forces of loads that Python calls
     active: Ref[Float]  # a factor for each equation: 1, or 0 where it does not hold (a stop that is not reached)
+    compliances: Ref[Float]  # per equation: 1/I of a row of a joint's inertia, else 0; only if there are such rows
     stops: Ref[Stop]
     bounds: Ref[Bound]
     soft_evaluator: Address
@@ -340,6 +345,8 @@ class Work(Workspace):
     scales: Piece  # D
     pose_scales: Piece
     pose_matrix: Piece
+    compliances: Piece  # E, per equation; only if joints have inertias
+    pose_compliances: Piece
     drift: Piece  # −∂f/∂t, then numbers that are kept meanwhile
     rest: Piece  # zeros: a velocity
 
@@ -422,3 +429,4 @@ class Control(Table):
     largest_step: Float  # [s] so far
     most_turn: Float  # [rad] of a body in a step; infinite if no stop needs it
     turn_step: Float  # [s] in which the fastest body turns so far
+    compliant: Float  # number of rows of joints' inertias

@@ -1,8 +1,8 @@
-"""Import of a subset of MuJoCo's MJCF: bodies, joints, inertials, sites, and some equality constraints.
+"""Import of a subset of MuJoCo's MJCF: bodies, joints, inertials, masses of geoms, sites, some equality constraints.
 
 Equality constraints are connect, weld and joint.  A body with several joints becomes a chain of bodies with little mass
-between them.  Everything else in a file is listed in the report; elements that would make more bodies (include,
-replicate, attach, composite, flexcomp) are refused.
+between them.  Everything else in a file is listed in the report, attributes too; elements that would make more bodies
+(replicate, attach, composite, flexcomp) are refused.  [MuJoCo]
 """
 
 from __future__ import annotations
@@ -16,26 +16,25 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.files import robots
+from cardan.files import mjcf_elements, mjcf_joints, mjcf_masses, mjcf_poses, mjcf_springs, robots
 from cardan.files.robots import Array, Inertial, Transform
 from cardan.files.values import Source
 from cardan.math import euler
 from cardan.mechanism import Mechanism
 from cardan.system import check
-from cardan.system.parts import Body
+from cardan.system.parts import Body, Frame
 
-REFUSED: Final = ("include", "replicate", "attach", "composite", "flexcomp", "flex", "plugin")
+REFUSED: Final = ("replicate", "attach", "composite", "flexcomp", "flex", "plugin")
 LIGHT: Final = 1e-6  # of a body's mass: a body between two joints of one body
 FLAGS: Final = ("gravity", "equality", "limit")  # of the simulation; others are reported
 # attributes of <compiler> that change masses; they are reported
-MASSES: Final = ("settotalmass", "balanceinertia", "boundmass", "boundinertia", "inertiagrouprange")
+MASSES: Final = ("settotalmass", "balanceinertia", "boundmass", "boundinertia")
 TYPES: Final = ("hinge", "slide", "ball", "free")
-ROTATIONS: Final = {"x": robots.rotation_x, "y": robots.rotation_y, "z": robots.rotation_z}
 
 
 def load(path: str | Path) -> tuple[Mechanism, list[str]]:
     """The mechanism of an MJCF file, and the report of what was not converted."""
-    root = robots.parse(path, "mujoco")
+    root = mjcf_elements.read(path)
     report = robots.Report()
     return _Model(root, report).build(), report.text()
 
@@ -50,12 +49,15 @@ class _Model:
                 raise ModelError(f"<{element.tag}> is not read, and it may contain bodies; {ways}")
         self.compiler, option, self.flags = (self._merged(path) for path in ("compiler", "option", "option/flag"))
         self.radians = self.compiler.get("angle", "degree") == "radian"
-        self.sequence = self.compiler.get("eulerseq", "xyz")
+        self._pose = mjcf_poses.Poses(self.radians, self.compiler.get("eulerseq", "xyz"))
         self.autolimits = self.compiler.get("autolimits", "true") == "true"
         if self.compiler.get("coordinate", "local") != "local":
             way = "load and save the model with MuJoCo 2.3.3 or older, which writes local coordinates"
             raise ModelError(f"<compiler> has coordinate='global', which is not read; {way}")
-        self.masses_from_shapes = self.compiler.get("inertiafromgeom", "auto") == "true"
+        self.masses_from_shapes = self.compiler.get("inertiafromgeom", "auto")
+        groups = ET.Element("compiler", self.compiler)
+        self.groups: list[float] = robots.numbers(groups, "inertiagrouprange", 2, (0.0, 5.0)).tolist()
+        mjcf_elements.report_unread(groups, "compiler", report)
         for key in MASSES:
             if key in self.compiler:
                 report.count("attributes of <compiler> that change masses", key)
@@ -68,6 +70,10 @@ class _Model:
             gravity = [0.0, 0.0, 0.0]
             report.say("the flag gravity is 'disable': the gravity is zero here")
         self.m = Mechanism(root.get("model") or "model", gravity=gravity)
+        self.inertials: dict[str, Inertial] = {}  # of bodies
+        self.static: set[str] = {self.m.ground.name}  # bodies that do not move
+        self.reference = mjcf_springs.Reference()
+        self.automatic: list[tuple[ET.Element, str, float, tuple[Frame, Frame]]] = []  # joints with springdamper
         self.source = Source()
         self.bodies: dict[str, tuple[Body, Transform]] = {
             "world": (self.m.ground, robots.IDENTITY)
@@ -95,6 +101,7 @@ class _Model:
                 for key, value in ((key, value) for inner in element for key, value in inner.attrib.items()):
                     if key not in FLAGS:
                         self.report.count("flags of the simulation", f"{key}={value}")
+        mjcf_springs.add_automatic(self)
         for equality in self.root.findall("equality"):
             for element in equality:
                 self._equality(element)
@@ -115,10 +122,14 @@ class _Model:
             self._read_default(inner, own, str(inner.get("class")))
 
     def _with_defaults(self, element: ET.Element, childclass: str) -> ET.Element:
+        return ET.Element(element.tag, {**self._of_class(element, childclass, element.tag), **element.attrib})
+
+    def _of_class(self, element: ET.Element, childclass: str, tag: str) -> dict[str, str]:
+        """The defaults of a tag in the class of an element."""
         name = element.get("class") or childclass or "main"
         if name not in self.defaults:
             raise ModelError(f"{robots.describe(element)}: {check.unknown(name, 'default class', self.defaults)}")
-        return ET.Element(element.tag, {**self.defaults[name].get(element.tag, {}), **element.attrib})
+        return self.defaults[name].get(tag, {})
 
     # -- bodies --------------------------------------------------------------------------------------------------------
 
@@ -127,13 +138,17 @@ class _Model:
     ) -> None:
         """Bodies, sites and frames inside a body; ``inner``: the pose of the frame that contains them in the body."""
         for child in element:
+            if child.tag in ("joint", "freejoint", "inertial") and name == "world":
+                self.report.count(f"<{child.tag}> in <worldbody>", child.get("name") or name)
             if child.tag == "body":
                 self._body(child, body, at, inner, childclass, depth + 1)
             elif child.tag == "frame":
+                mjcf_elements.report_unread(child, child.get("name") or name, self.report)
                 turned = inner.then(self._pose(child))
                 self._children(child, body, name, at, turned, child.get("childclass") or childclass, depth)
             elif child.tag == "site":
                 site = self._with_defaults(child, childclass)
+                mjcf_elements.report_unread(site, site.get("name") or name, self.report)
                 where = inner.then(self._pose(site))
                 called = site.get("name")
                 if called:
@@ -149,29 +164,41 @@ class _Model:
         wanted = element.get("name") or f"body_{len(self.m._model.bodies) + 1}"
         name = robots.free_name(self.m, wanted, "body", self.report)
         world = at.then(inner).then(self._pose(element))
+        mjcf_elements.report_unread(element, name, self.report)
         own = list(self._own(element, robots.IDENTITY, childclass))
-        has_shape = any(child.tag == "geom" for child, _, _ in own)
-        inertial = None if self.masses_from_shapes and has_shape else self._inertial(element)
-        if inertial is None and has_shape:
-            self.report.count("masses of bodies from their geometry; 1 kg is assumed", name)
-        if element.get("gravcomp") or element.get("mocap") == "true":
-            self.report.count("gravcomp and mocap of bodies", name)
+        inertial, is_unknown = self._mass(own, name)
+        if element.get("mocap") == "true":
+            self.report.count("mocap of bodies, which are fixed here", name)
+        bare = inertial
         joints = [
             (self._with_defaults(child, own_class), placed)
             for child, placed, own_class in own
             if child.tag in ("joint", "freejoint")
         ]
-        report = robots.Report() if inertial is None and has_shape else self.report  # reported once, above
+        report = robots.Report() if is_unknown else self.report  # reported once, in _mass
+        if not joints and parent.name in self.static:
+            self.static.add(name)
         last = parent, at
         for k, (joint, placed) in enumerate(joints[:-1]):
             mass = LIGHT * (inertial.mass if inertial is not None else 1.0)
             light = Inertial(mass, np.zeros(3), mass * np.eye(3) * 1e-4)
             called = robots.free_name(self.m, f"{name}_{k + 1}", "body", self.report)
+            light = mjcf_joints.with_armature(self, joint, light, last[0].name, name)
             between = robots.add_body(self.m, called, world, light, self.report)
+            self.reference.add_mass(called, world, light)
+            self.inertials[called] = light
+            self.reference.parents[called] = last[0].name
             self.report.say(f"body {name!r} has {len(joints)} joints: {called!r} of {mass:g} kg is between two of them")
             self._joint(joint, placed, *last, between, world, f"{name}_joint_{k + 1}", name)
             last = between, world
+        if joints and inertial is not None:
+            inertial = mjcf_joints.with_armature(self, joints[-1][0], inertial, last[0].name, name)
         body = robots.add_body(self.m, name, world, inertial, report)
+        self.reference.parents[name] = last[0].name
+        self.reference.add_mass(name, world, inertial)
+        if inertial is not None:
+            self.inertials[name] = inertial
+        self._compensate(element, body, bare)
         self.bodies[element.get("name") or name] = (body, world)
         if joints:
             suffix = "" if len(joints) == 1 else f"_{len(joints)}"
@@ -185,6 +212,18 @@ class _Model:
             )
         self._children(element, body, name, world, robots.IDENTITY, childclass, depth)
 
+    def _compensate(self, element: ET.Element, body: Body, inertial: Inertial | None) -> None:
+        """A force against a part of the weight of a body, gravcomp."""
+        part = robots.number(element, "gravcomp", 0.0)
+        if not part or not any(self.m.gravity):
+            return
+        if inertial is None:
+            self.report.count("gravcomp of bodies whose mass is not known", body.name)
+            return
+        name = robots.free_name(self.m, f"{body.name}_gravcomp", "force", self.report)
+        lift = tuple(-part * inertial.mass * g for g in self.m.gravity)
+        self.m.force(name, body.point(inertial.center), lift)
+
     def _own(
         self, element: ET.Element, inner: Transform, childclass: str
     ) -> Iterator[tuple[ET.Element, Transform, str]]:
@@ -196,11 +235,26 @@ class _Model:
             else:
                 yield child, inner, childclass
 
-    def _inertial(self, element: ET.Element) -> Inertial | None:
-        inertial = element.find("inertial")
-        if inertial is None:
-            return None
-        at = self._pose(inertial)
+    def _mass(self, own: list[tuple[ET.Element, Transform, str]], name: str) -> tuple[Inertial | None, bool]:
+        """What is known of the mass of a body with these elements, and whether it has one that is not known."""
+        given = [(child, placed) for child, placed, _ in own if child.tag == "inertial"]
+        if len(given) > 1:
+            raise ModelError(f"body {name!r} has {len(given)} <inertial>; it must have one")
+        geoms = [(self._with_defaults(child, of), placed) for child, placed, of in own if child.tag == "geom"]
+        low, high = self.groups
+        geoms = [(geom, placed) for geom, placed in geoms if low <= robots.number(geom, "group", 0.0) <= high]
+        uses_geoms = self.masses_from_shapes == "true" or (self.masses_from_shapes == "auto" and not given)
+        if uses_geoms and geoms:
+            try:
+                return mjcf_masses.of_geoms([(geom, at.then(self._pose(geom))) for geom, at in geoms]), False
+            except mjcf_masses.UnknownMassError as error:
+                self.report.count(f"masses of bodies from {error}; 1 kg is assumed", name)
+                return None, True
+        return (self._inertial(*given[0], name) if given else None), False
+
+    def _inertial(self, inertial: ET.Element, placed: Transform, name: str) -> Inertial:
+        mjcf_elements.report_unread(inertial, name, self.report)
+        at = placed.then(self._pose(inertial))
         full = inertial.get("fullinertia")
         if full is not None:
             xx, yy, zz, xy, xz, yz = robots.numbers(inertial, "fullinertia", 6).tolist()
@@ -224,19 +278,25 @@ class _Model:
 
         placed: the pose in the body of the frame that contains it.  reserved: the name of a body that follows.
         """
-        kind = "free" if joint.tag == "freejoint" else joint.get("type", "hinge")
+        kind = mjcf_joints.kind_of(joint)
         if kind not in TYPES:
             raise ModelError(f"{robots.describe(joint)} has the type {kind!r}; it must be one of {', '.join(TYPES)}")
+        mjcf_elements.report_unread(joint, joint.get("name") or fallback, self.report)
         if kind == "free":
+            self.reference.add_free(body.name, joint.get("name") or fallback, world)
+            mjcf_joints.add_free(self, joint, body, world, joint.get("name") or fallback)
             return
         name = robots.free_name(self.m, joint.get("name") or fallback, "joint", self.report, reserved)
         self.joints[joint.get("name") or fallback] = name
         anchor = placed.p + placed.R @ robots.numbers(joint, "pos", 3, (0.0, 0.0, 0.0))
         relative = at.inverse().then(world)
+        where = world.then(Transform(anchor, np.eye(3)))
         if kind == "ball":
+            self.reference.add_ball(body.name, name, where)
             self.m.spherical(name, parent.point(relative.p + relative.R @ anchor), body.point(anchor))
-            if joint.get("range") is not None:
-                self.report.count("limits of ball joints", name)
+            here = Transform(anchor, np.eye(3))
+            frames = robots.frame(parent, relative.then(here)), robots.frame(body, here)
+            mjcf_joints.add_ball(self, joint, name, *frames)
             return
         axis = robots.unit(robots.numbers(joint, "axis", 3, (0.0, 0.0, 1.0)), f"the axis of {robots.describe(joint)}")
         local = Transform(anchor, robots.axes(placed.R @ axis))
@@ -244,47 +304,19 @@ class _Model:
         ref = robots.number(joint, "ref", 0.0) * scale
         self.refs[name] = ref
         a = robots.frame(parent, relative.then(local))
+        armature = robots.number(joint, "armature", 0.0)
+        self.reference.add_axis(body.name, name, where.p, world.R @ local.R[:, 2], kind == "hinge", armature)
         if kind == "hinge":
             self.m.revolute(name, a, robots.frame(body, local.then(Transform(np.zeros(3), robots.rotation_z(ref)))))
         else:
             self.m.prismatic(name, a, robots.frame(body, local.then(Transform(np.array([0.0, 0.0, ref]), np.eye(3)))))
-        self._passive(joint, name, scale)
-
-    def _passive(self, joint: ET.Element, name: str, scale: float) -> None:
-        """Limits, friction and springs of a joint."""
-        limited = joint.get("limited", "auto")
-        is_limited = limited == "true" or (limited == "auto" and self.autolimits)
-        if joint.get("range") is not None and is_limited and self.flags.get("limit") == "disable":
-            self.report.count("limits, which a flag disables", name)
-        elif joint.get("range") is not None and is_limited:
-            lower, upper = (robots.numbers(joint, "range", 2) * scale).tolist()
-            self.m.limit(
-                robots.free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper
-            )
-        damping = joint.get("damping", "0").split()
-        if len(damping) > 1:
-            self.report.count("damping that is not linear", name)
-        viscous, coulomb = (
-            robots.number(ET.Element("joint", {"damping": damping[0]}), "damping"),
-            robots.number(joint, "frictionloss", 0),
-        )
-        if viscous or coulomb:
-            called = robots.free_name(self.m, f"{name}_friction", "friction", self.report)
-            self.m.friction(called, self.m[name], viscous=viscous, coulomb=coulomb)
-        stiffness = robots.number(joint, "stiffness", 0.0)
-        if stiffness:
-            called = robots.free_name(self.m, f"{name}_spring", "spring", self.report)
-            self.m.spring(
-                called, self.m[name], stiffness=stiffness, rest=robots.number(joint, "springref", 0.0) * scale
-            )
-        for key in ("armature", "actuatorfrcrange", "springdamper"):
-            if joint.get(key) not in (None, "0"):
-                self.report.count(f"{key} of joints", name)
+        mjcf_joints.add_hinge(self, joint, name, scale)
 
     # -- equality ------------------------------------------------------------------------------------------------------
 
     def _equality(self, element: ET.Element) -> None:
-        element = self._with_defaults(element, "")
+        given = self._with_defaults(element, "")
+        element = ET.Element(element.tag, {**self._of_class(element, "", "equality"), **given.attrib})
         what = element.get("name") or f"{element.tag}_{len(self.m.joints) + 1}"
         if element.get("active") == "false" or self.flags.get("equality") == "disable":
             self.report.count("equality constraints that are not active", what)
@@ -295,6 +327,7 @@ class _Model:
         if element.tag not in ("connect", "weld"):
             self.report.count(f"equality <{element.tag}>", what)
             return
+        mjcf_elements.report_unread(element, what, self.report, "equality")
         name = robots.free_name(self.m, what, "joint", self.report)
         if element.get("site1") is not None:
             (a, on_a), (b, on_b) = (self._site(element, key) for key in ("site1", "site2"))
@@ -306,11 +339,13 @@ class _Model:
             else:
                 on_b = Transform(robots.numbers(element, "anchor", 3, (0.0, 0.0, 0.0)), np.eye(3))
                 pose = robots.numbers(element, "relpose", 7, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-                relative = world_a.inverse().then(world_b)
-                if np.any(pose[3:]):
-                    relative = Transform(pose[:3], euler.matrix(pose[3:] / np.linalg.norm(pose[3:])))
-                on_a = relative.then(on_b)
-        if element.tag == "connect":
+                on_a = world_a.inverse().then(world_b).then(on_b)
+                if np.any(pose[3:]):  # its position is that of the anchor, and not of body2
+                    on_a = Transform(pose[:3], euler.matrix(pose[3:] / np.linalg.norm(pose[3:])))
+        torque = robots.number(element, "torquescale", 1.0)
+        if torque not in (0.0, 1.0):
+            self.report.count("torquescale of <weld>, which weighs equations that are exact here", what)
+        if element.tag == "connect" or torque == 0.0:
             self.m.spherical(name, a.point(on_a.p), b.point(on_b.p))
         else:
             self.m.fixed(name, robots.frame(a, on_a), robots.frame(b, on_b))
@@ -328,6 +363,7 @@ class _Model:
         return self.sites[str(name)]
 
     def _equal_joints(self, element: ET.Element, what: str) -> None:
+        mjcf_elements.report_unread(element, what, self.report, "equality")
         names = []
         for key in ("joint1", "joint2"):
             given = element.get(key)
@@ -336,7 +372,13 @@ class _Model:
             if given not in self.joints:
                 raise ModelError(f"{robots.describe(element)}, {key}: {check.unknown(given, 'joint', self.joints)}")
             names.append(self.joints[str(given)])
-        c = robots.numbers(element, "polycoef", 5, (0.0, 1.0, 0.0, 0.0, 0.0)).tolist()
+            if names[-1] not in self.refs:
+                what = robots.describe(element)
+                raise ModelError(f"{what}, {key}: {given!r} is a ball joint; it must be a hinge or a slide")
+        c = [0.0, 1.0, 0.0, 0.0, 0.0]
+        written = min(len(element.get("polycoef", "").split()), len(c))  # fewer than five replace the first
+        if written:
+            c[:written] = robots.numbers(element, "polycoef", written).tolist()
         if len(names) == 1:
             joint = self.m[names[0]]
             name = robots.free_name(self.m, what, "driver", self.report)
@@ -347,49 +389,3 @@ class _Model:
         coefficients: list[Any] = shifted.trim().coef.tolist()
         coefficients[0] += self.refs[names[0]]
         robots.couple_linearly(self.m, what, names[1], names[0], coefficients, self.report)
-
-    # -- poses ---------------------------------------------------------------------------------------------------------
-
-    def _pose(self, element: ET.Element) -> Transform:
-        p = robots.numbers(element, "pos", 3, (0.0, 0.0, 0.0))
-        scale = 1.0 if self.radians else math.pi / 180.0
-        given = [key for key in ("quat", "euler", "axisangle", "xyaxes", "zaxis", "fromto") if element.get(key)]
-        if len(given) > 1:
-            raise ModelError(f"{robots.describe(element)} has {' and '.join(given)}; it must have one orientation")
-        if not given:
-            return Transform(p, np.eye(3))
-        key = given[0]
-        if key == "quat":
-            return Transform(
-                p,
-                euler.matrix(
-                    robots.unit(robots.numbers(element, "quat", 4), f"the quat of {robots.describe(element)}")
-                ),
-            )
-        if key == "axisangle":
-            x, y, z, angle = robots.numbers(element, "axisangle", 4).tolist()
-            turned = robots.unit(np.array([x, y, z]), "an axis")
-            return Transform(p, euler.matrix(np.array(euler.from_axis_angle(tuple(turned.tolist()), angle * scale))))
-        if key == "euler":
-            R = np.eye(3)
-            for letter, angle in zip(self.sequence, robots.numbers(element, "euler", 3).tolist(), strict=True):
-                one = ROTATIONS[letter.lower()](angle * scale)
-                R = R @ one if letter.islower() else one @ R
-            return Transform(p, R)
-        if key == "xyaxes":
-            both = robots.numbers(element, "xyaxes", 6)
-            x_axis = robots.unit(both[:3], "xyaxes")
-            y_axis = robots.unit(both[3:] - x_axis * float(x_axis @ both[3:]), "xyaxes")
-            return Transform(p, np.column_stack([x_axis, y_axis, np.cross(x_axis, y_axis)]))
-        if key == "zaxis":
-            return Transform(p, _least_rotation(robots.unit(robots.numbers(element, "zaxis", 3), "zaxis")))
-        raise ModelError(f"{robots.describe(element)} has {key}, which is not read here; give pos and quat")
-
-
-def _least_rotation(z: Array) -> Array:
-    """The rotation of least angle that takes the z axis to a direction."""
-    axis = np.cross((0.0, 0.0, 1.0), z)
-    n = float(np.linalg.norm(axis))
-    if n < 1e-12:
-        return np.eye(3) if z[2] > 0.0 else robots.rotation_x(math.pi)
-    return np.asarray(euler.matrix(np.array(euler.from_axis_angle(tuple((axis / n).tolist()), math.atan2(n, z[2])))))

@@ -289,11 +289,12 @@ class Reader(Ends):
             for key, quantity in (("position", "length"), ("center", "length"), ("orientation", "")):
                 if key in table:
                     given[key] = self._vector((*path, key), table[key], quantity, 4 if key == "orientation" else 3)
-            if "inertia" in table:
-                given["inertia"] = self._inertia((*path, "inertia"), table["inertia"])
+            inertia = self._inertia((*path, "inertia"), table["inertia"]) if "inertia" in table else None
             if "mass" in table:
                 given["mass"] = self._number((*path, "mass"), table["mass"], "mass")
             body = self.m.body(name, **given)
+            if inertia is not None:
+                body._keep_inertia(inertia)
         for key, frame in self._table((*path, "frames"), table.get("frames", {})).items():
             where: Path = (*path, "frames", key)
             try:
@@ -438,7 +439,13 @@ class Reader(Ends):
             self._constrain(name, path, table)
             return
         arguments = self._arguments(path, table, self._joints[kind])
-        getattr(self.m, kind)(name, **arguments)
+        inertia = arguments.pop("inertia", None)
+        made = getattr(self.m, kind)(name, **arguments)
+        if inertia is not None:
+            try:
+                made.inertia = inertia
+            except ModelError as error:
+                self.problem((*path, "inertia"), str(error))
         for word in self._joints[kind].functions:
             if isinstance(table.get(word), str):
                 recorded = dict(self.m._model.joints[name].parameters)[word]

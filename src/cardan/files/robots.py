@@ -138,8 +138,8 @@ def _name(name: str) -> str:
     return "{" + name if "}" in name else name
 
 
-def parse(path: Any, root: str) -> ET.Element:
-    """The root element of an XML file; declarations of entities, deep nesting and very large files are refused."""
+def parse(path: Any, root: str | None) -> ET.Element:
+    """The root element of an XML file, of any tag if root is None; entities, deep nesting, large files are refused."""
     content = contents.read(path, MOST_BYTES)
     try:
         text = _decoded(content)
@@ -156,7 +156,7 @@ def parse(path: Any, root: str) -> ET.Element:
         raise ModelError(f"{path}, line {error.lineno}: it is not valid XML: {error}") from None
     except (ValueError, LookupError, AssertionError) as error:  # of the encoding, or of the tree
         raise ModelError(f"the file {str(path)!r} is not valid XML: {error}") from None
-    if element.tag != root:
+    if root is not None and element.tag != root:
         raise ModelError(f"the file {str(path)!r} has <{element.tag:.80}>; its root must be <{root}>")
     return element
 
@@ -240,8 +240,10 @@ def free_name(m: Mechanism, wanted: str, suffix: str, report: Report, reserved: 
     return name
 
 
-def add_body(m: Mechanism, name: str, at: Transform, inertial: Inertial | None, report: Report) -> Body:
-    """A body with what the file says about its mass; an inertia that is not physically possible is reported."""
+def add_body(
+    m: Mechanism, name: str, at: Transform, inertial: Inertial | None, report: Report, real: bool = False
+) -> Body:
+    """A body with what the file says about its mass; an inertia of no real body is reported, or refused if real."""
     if len(m._model.bodies) >= MOST_BODIES:
         raise ModelError(
             f"the body {name!r} is one of more than {MOST_BODIES:,}, the most that are read; divide the file"
@@ -251,11 +253,21 @@ def add_body(m: Mechanism, name: str, at: Transform, inertial: Inertial | None, 
         report.say(f"link {name!r} has no mass; 1 kg is assumed, which matters in dynamics alone")
         return m.body(name, **where)
     values: dict[str, Any] = {**where, "mass": inertial.mass, "center": inertial.center}
+    body = m.body(name, **values)
+    what = f"the inertia of body {name!r}"
     try:
-        values["inertia"] = check.inertia(inertial.inertia, f"the inertia of body {name!r}")
+        check.inertia(inertial.inertia, what)
     except ModelError as error:
-        report.say(f"not converted: {error}")
-    return m.body(name, **values)
+        if real:
+            raise ModelError(f"{error}; correct the file, or load it without real_inertias=True") from None
+        moments = np.linalg.eigvalsh(inertial.inertia)
+        if moments[0] < 0.0:
+            report.say(f"not converted: {error}; body {name!r} has a mass, and no inertia")
+            return body
+        listed = ", ".join(f"{moment:g}" for moment in moments)
+        report.say(f"{what} has principal moments {listed} kg m², as no real body has; it is kept")
+    body._keep_inertia(inertial.inertia)
+    return body
 
 
 class Inertial(NamedTuple):

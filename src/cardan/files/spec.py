@@ -65,6 +65,9 @@ class Option(NamedTuple):
     default: Any
 
 
+INERTIA: Final = Option("inertia", False, Quantity(""), 0.0)  # of a joint: an attribute, and no argument of its method
+
+
 @dataclass(frozen=True)
 class Spec:
     """A kind of joint or load: its ends, each with what it takes, and its options."""
@@ -105,7 +108,10 @@ def _joint(kind: JointKind[Any]) -> Spec:
     parameters = inspect.signature(kind.build).parameters
     ends = tuple((name, _takes(takes), True) for name, takes in zip(kind.ends, kind.takes, strict=True))
     sorts = {name: takes for name, takes in zip(kind.ends, kind.takes, strict=True) if takes in SORTS}
-    return Spec(kind.name, ends, {name: _option(kind.build, parameters[name]) for name in kind.options}, sorts)
+    options = {name: _option(kind.build, parameters[name]) for name in kind.options}
+    if kind.takes_inertia:
+        options["inertia"] = INERTIA
+    return Spec(kind.name, ends, options, sorts)
 
 
 def _contact(name: str) -> Spec:

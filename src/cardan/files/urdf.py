@@ -22,19 +22,33 @@ from cardan.system import check
 from cardan.system.parts import Body
 
 KINDS: Final = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+MOMENTS: Final = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+# Elements of a joint, and their attributes that are read; limits of effort and velocity are reported as such.
+READ: Final = {
+    "origin": ("xyz", "rpy"),
+    "parent": ("link",),
+    "child": ("link",),
+    "axis": ("xyz",),
+    "limit": ("lower", "upper", "effort", "velocity"),
+    "dynamics": ("damping", "friction"),
+    "mimic": ("joint", "multiplier", "offset"),
+}
 MOVING: Final = ("revolute", "continuous", "prismatic")  # kinds with one coordinate
 KNOWN: Final = ("link", "joint", "material")  # elements of a robot; a material is of a look
 
 
-def load(path: str | Path, *, loops: str | Path | None = None, floating: bool = False) -> tuple[Mechanism, list[str]]:
+def load(
+    path: str | Path, *, loops: str | Path | None = None, floating: bool = False, real_inertias: bool = False
+) -> tuple[Mechanism, list[str]]:
     """The mechanism of a URDF, and the report of what was not converted.
 
     floating: the root link is free; else it is fixed to the ground.  loops: a model file with joints (and loads, poses,
-    frames) to add, such as those that close loops.
+    frames) to add, such as those that close loops.  real_inertias: refuse an inertia that no real body has, whose
+    largest principal moment exceeds the sum of the others; else it is kept, and reported.
     """
     robot = robots.parse(path, "robot")
     report = robots.Report()
-    made = _Robot(robot, report, floating).build()
+    made = _Robot(robot, report, floating, real_inertias).build()
     if loops is not None:
         target = Path(loops)
         try:
@@ -46,10 +60,11 @@ def load(path: str | Path, *, loops: str | Path | None = None, floating: bool = 
 
 
 class _Robot:
-    def __init__(self, robot: ET.Element, report: robots.Report, floating: bool) -> None:
+    def __init__(self, robot: ET.Element, report: robots.Report, floating: bool, real_inertias: bool) -> None:
         self.robot = robot
         self.report = report
         self.floating = floating
+        self.real_inertias = real_inertias
         self.links = self._by_name("link")
         self.joints = self._by_name("joint")
         self.m = Mechanism(robot.get("name") or "robot")
@@ -124,9 +139,7 @@ class _Robot:
         if inertial is None and not self.floating:
             self._carry(name, self.m.ground, robots.IDENTITY)
         else:
-            body = robots.add_body(
-                self.m, robots.free_name(self.m, name, "link", self.report), robots.IDENTITY, inertial, self.report
-            )
+            body = self._add_body(name, robots.IDENTITY, inertial)
             self._carry(name, body, robots.IDENTITY)
             if not self.floating:
                 root = robots.free_name(self.m, f"{name}_root", "joint", self.report)
@@ -134,6 +147,10 @@ class _Robot:
         if not self.floating:
             self.report.say(f"the root link {name!r} is fixed to the ground; load it with floating=True for a free one")
         self.world[name] = robots.IDENTITY
+
+    def _add_body(self, link: str, at: Transform, inertial: Inertial | None) -> Body:
+        name = robots.free_name(self.m, link, "link", self.report)
+        return robots.add_body(self.m, name, at, inertial, self.report, self.real_inertias)
 
     def _carry(self, link: str, body: Body, at: Transform) -> None:
         self.carriers[link] = (body, at)
@@ -144,6 +161,7 @@ class _Robot:
         kind = joint.get("type")
         if kind not in KINDS:
             raise ModelError(f"{robots.describe(joint)} has the type {kind!r}; it must be one of {', '.join(KINDS)}")
+        self._report_unread(joint)
         origin = _origin(joint)
         self.world[child] = self.world[parent].then(origin)
         on, at = self.carriers[parent]
@@ -151,15 +169,15 @@ class _Robot:
         if inertial is None and kind == "fixed":
             self._carry(child, on, at.then(origin))
             return
-        body = robots.add_body(
-            self.m, robots.free_name(self.m, child, "link", self.report), self.world[child], inertial, self.report
-        )
+        body = self._add_body(child, self.world[child], inertial)
         self._carry(child, body, robots.IDENTITY)
         name = self.names[str(joint.get("name"))] = robots.free_name(
             self.m, str(joint.get("name")), "joint", self.report
         )
         if kind == "floating":
             self.report.say(f"joint {name!r} is floating: link {child!r} is free")
+            self._add_limit(joint, kind, name)
+            self._add_friction(joint, kind, name)
             return
         axis = joint.find("axis")
         along = np.array([1.0, 0.0, 0.0]) if axis is None else robots.numbers(axis, "xyz", 3, (1.0, 0.0, 0.0))
@@ -172,9 +190,19 @@ class _Robot:
         getattr(self.m, made)(name, a, b)
         self._add_limit(joint, kind, name)
         self._add_friction(joint, kind, name)
+
+    def _report_unread(self, joint: ET.Element) -> None:
+        """Report what the element of a joint contains and this reader does not use."""
+        name = str(joint.get("name"))
         for element in joint:
-            if element.tag not in ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"):
+            if element.tag not in READ:
                 self.report.count(f"<{element.tag}> of a joint", name)
+            for key in element.attrib:
+                if element.tag in READ and key not in READ[element.tag]:
+                    self.report.count(f"{key} of <{element.tag}> of a joint", name)
+        dynamics = joint.find("dynamics")
+        if joint.get("type") == "fixed" and dynamics is not None:
+            self.report.count("<dynamics> of fixed joints", name)
 
     def _add_limit(self, joint: ET.Element, kind: str, name: str) -> None:
         limit = joint.find("limit")
@@ -187,6 +215,8 @@ class _Robot:
             self.m.limit(
                 robots.free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper
             )
+        elif limit.get("lower") is not None or limit.get("upper") is not None:
+            self.report.count(f"limits of {kind} joints", name)
         for key in ("effort", "velocity"):
             if limit.get(key) is not None:
                 self.report.count(f"limits of {key}", name)
@@ -199,6 +229,8 @@ class _Robot:
         if not viscous and not coulomb:
             return
         if kind not in MOVING:
+            if kind == "fixed":  # reported already
+                return
             self.report.count(f"damping and friction of {kind} joints", name)
             return
         called = robots.free_name(self.m, f"{name}_friction", "friction", self.report)
@@ -240,15 +272,18 @@ class _Robot:
                 self.report.count(f"{tag} geometry, {check.with_article(sort)}", name)
         element = link.find("inertial")
         mass = None if element is None else element.find("mass")
+        inertia = None if element is None else element.find("inertia")
+        for part in element if element is not None else ():
+            if part.tag not in ("origin", "mass", "inertia"):
+                self.report.count(f"<{part.tag}> of <inertial>", name)
         if element is None or mass is None or robots.number(mass, "value") == 0.0:
+            if inertia is not None and any(robots.number(inertia, key, 0.0) for key in MOMENTS):
+                self.report.say(f"link {name!r} has an inertia, and no mass or the mass 0; its inertia is not used")
             return None
         at = _origin(element)
-        inertia = element.find("inertia")
         if inertia is None:
             raise ModelError(f"<link name={name!r}> has a mass and no <inertia>; it must have both")
-        xx, xy, xz, yy, yz, zz = (
-            robots.number(inertia, key, 0.0) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-        )
+        xx, xy, xz, yy, yz, zz = (robots.number(inertia, key, 0.0) for key in MOMENTS)
         matrix: Array = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         return Inertial(robots.number(mass, "value"), at.p, at.R @ matrix @ at.R.T)
 

@@ -256,7 +256,8 @@ class _Writer:
             return self._constrain(joint, path)
         if "face" in joint.kind.takes:
             return self._contact(joint, path)
-        return self._item(joint, path, self.joints[joint.kind.name])
+        found = self._item(joint, path, self.joints[joint.kind.name])
+        return found | ({"inertia": self.numbers((*path, "inertia"), joint.inertia, "")} if joint.inertia else {})
 
     def _load(self, load: Any) -> dict[str, Any]:
         return self._item(load, ("loads", load.name), self.loads[load.kind.name])

@@ -77,7 +77,8 @@ class Explorer:
         self.system = e.system
         self.problem = e.problem.with_floats(floats)
         stops = e.stop_table["row"].tolist()
-        self.hard = np.array([row for row in sorted(map(int, e.equations)) if row not in stops], dtype=np.int64)
+        soft = {*stops, *e.joint_inertias.rows.tolist()}
+        self.hard = np.array([row for row in sorted(map(int, e.equations)) if row not in soft], dtype=np.int64)
         fixed = [k for k, stop in enumerate(e.stops) if stop.lower == stop.upper]
         self.stops = [(stop, row) for stop, row in zip(e.stops, stops, strict=True) if stop.name != name]
         self.held = {self.stops[k][1]: self.stops[k][0].lower for k in range(len(self.stops)) if k in fixed}

@@ -15,6 +15,7 @@ from cardan.analysis.simulate import start_velocities
 from cardan.calls import explains
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
+from cardan.dynamics import joint_inertias
 from cardan.dynamics import tables as dynamics_tables
 from cardan.dynamics.build import equations_of, metric_equations
 from cardan.dynamics.equations import AnyArray
@@ -679,6 +680,7 @@ class Session:
         v = np.asarray(self._run.v).reshape(bodies, -1)
         r = self._q[: layout.POSE * bodies].reshape(bodies, layout.POSE)[:, :3] + self._origin
         found = 0.5 * float(np.sum(e.masses * v * v)) - float(e.masses[:, 0] @ (r @ e.gravity))
+        found += joint_inertias.kinetic(e, self._run.time, self._q, v.ravel())
         return found + (0.0 if e.forces is None else float(e.forces.potential(self._q)))
 
     @property

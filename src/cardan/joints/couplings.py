@@ -143,7 +143,12 @@ def limit(coordinate: Given, *, lower: OfCoordinate = -math.inf, upper: OfCoordi
 def held(joint: Joint) -> Bundle:
     """A limit as the equation c − bound that holds its coordinate where a bound is reached; the bound is zero here."""
     (coordinate,) = joint.ends
-    return Bundle(joint.name, [Relation(DRIVEN[coordinate.kind], coordinate.arguments(), (0.0,))])
+    return coordinate_row(joint.name, coordinate)
+
+
+def coordinate_row(name: str, coordinate: Coordinate) -> Bundle:
+    """A coordinate as a row that has its value, rate and acceleration."""
+    return Bundle(name, [Relation(DRIVEN[coordinate.kind], coordinate.arguments(), (0.0,))])
 
 
 def _bound(value: Any, what: str) -> float:

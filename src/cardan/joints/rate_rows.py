@@ -39,6 +39,18 @@ def relative_blade() -> Primitive:
     return rate_primitive(**kinds)(relative_blade)
 
 
+@cache
+def spin() -> Primitive:
+    """x·(ω_b − ω_a), y·(ω_b − ω_a), z·(ω_b − ω_a) [rad/s], shape (3,), for the axes x, y, z of frame a."""
+
+    def spin(a: Any, b: Any, x: Any, y: Any, z: Any) -> Any:
+        relative = angular_velocity(b) - angular_velocity(a)
+        return [dot(axis, relative) for axis in (x, y, z)]
+
+    axes = dict.fromkeys("xyz", "vector of a")
+    return rate_primitive(unit="rad/s", a="orientation", b="orientation", **axes)(spin)
+
+
 def knife_edge_relation(frame: Frame, relative_to: Body | None) -> Relation:
     """The row of a knife edge."""
     features: tuple[Feature, ...] = (frame.feature(), frame.axis("z"))

@@ -93,6 +93,11 @@ class JointKind(Generic[P]):
         """Whether it is a joint between two frames or points."""
         return self.role is Role.JOINT and len(self.takes) == 2 and {*self.takes} <= {"frame", "point"}
 
+    @property
+    def takes_inertia(self) -> bool:
+        """Whether its joints may have an inertia: they have one coordinate, and leave it free."""
+        return len(self.coordinates) == 1 and self.motion is not None
+
     def edge(
         self,
         ends: tuple[Any, ...],
@@ -167,7 +172,7 @@ def method_kind(
 
 
 @explains()
-@read_only("remove it, m.remove({name!r}), and add it again")
+@read_only("remove it, m.remove({name!r}), and add it again", settable=("inertia",))
 @dataclass(frozen=True, slots=True, eq=False)
 class Joint:
     """A constraint of a mechanism, by name: its kind, what it connects, its parameters.
@@ -217,6 +222,41 @@ class Joint:
     def equations(self) -> int:
         """Number of constraint equations; limits and drivers do not count."""
         return sum(relation.primitive.equations for relation in self.relations if relation.signal is None)
+
+    @property
+    def _only_coordinate(self) -> Coordinate:
+        """Its coordinate; ModelError if it does not have exactly one."""
+        return self.of(next(iter(self.kind.coordinates)) if len(self.kind.coordinates) == 1 else None)  # type: ignore[arg-type]
+
+    @property
+    def inertia(self) -> float:
+        """Inertia of the coordinate [kg m² of an angle, kg of a displacement], zero if none was set; may be set.
+
+        I adds ½ I q̇² to the kinetic energy, as a rotor does that turns with the joint: a motor of the moment J behind a
+        gear of the ratio n has I = J n².  Also called armature.  The joint must have one coordinate.
+        """
+        model = self._model
+        return 0.0 if model is None else float(model.inertias.get(self.name, 0.0))
+
+    @inertia.setter
+    def inertia(self, value: float) -> None:
+        what = f"the inertia of joint {self.name!r}"
+        if not self.kind.takes_inertia:
+            valid = ", ".join(kind.name for kind in REGISTRY.values() if kind.takes_inertia)
+            raise ModelError(
+                f"{what} cannot be set: {check.with_article(self.kind.name)} has none, only joints of one coordinate "
+                f"have ({valid}); give inertia= to a body, or use several joints"
+            )
+        given = check.positive(value, what, zero=True, instead="use 0 for none")
+        if self._model is None or self._model.joints.get(self.name) is not self:
+            raise ModelError(f"{what} cannot be set: the joint was removed, or is of another mechanism")
+        self._model.set_joint_inertia(self.name, given)
+
+    @property
+    def _model(self) -> Any:
+        """Of its mechanism."""
+        body = next(iter(self.bodies), None)
+        return None if body is None else body._model
 
     def of(self, name: str) -> Coordinate:
         """One of its coordinates, for drivers, limits and couplings: ``joint.of("displacement")``."""

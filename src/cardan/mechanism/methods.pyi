@@ -416,3 +416,10 @@ class Methods:
         six numbers, or symmetric 6×6 matrices, in the order force x y z, torque x y z; K without damping is conservative at
         every angle below π.  The force acts at the origin of frame b.
         """
+    def damper(self, name: str, /, frame_a: Any, frame_b: Any, damping: InSI) -> Load:
+        """Resistance to the motion of frame b relative to frame a: efforts −C w.
+
+        w: the velocity of the origin of b in frame a [m/s], then the angular velocity of b relative to a [rad/s], in the
+        axes of a.  C: six numbers, or a symmetric 6×6 matrix, in the order force x y z, torque x y z.  The force acts at
+        the origin of frame b.  Other than with the damping of a bushing, the torque is C ω at every angle.
+        """

@@ -47,6 +47,7 @@ class Model:
         self.ground = Body(self, GROUND, mass=0.0, is_ground=True)
         self.bodies: dict[str, Body] = {}
         self.joints: dict[str, Joint] = {}
+        self.inertias: dict[str, float] = {}  # of joints, by their names
         self.loads: dict[str, Load] = {}
         self.rate_rows: dict[str, Joint] = {}
         self.parameters: dict[str, Parameter] = {}
@@ -118,6 +119,7 @@ class Model:
                 tuple(one.description() for one in self.ground.attachments),
                 tuple(body.description() for body in self.bodies.values()),
                 tuple(joint.description() for joint in self.joints.values()),
+                tuple(sorted(self.inertias.items())),
                 tuple(load.description() for load in self.loads.values()),
                 tuple(row.description() for row in self.rate_rows.values()),
                 tuple((p.name, p.value, p.lower, p.upper, p.period) for p in self.parameters.values()),
@@ -298,6 +300,12 @@ class Model:
                 self.book.forget({making.label(kind, name)})
             raise
         return made
+
+    def set_joint_inertia(self, name: str, value: float) -> None:
+        """Set the inertia of the coordinate of a joint [kg m² or kg]; zero removes it."""
+        with self.lock:
+            others = {key: one for key, one in self.inertias.items() if key != name}
+            self.assign(inertias={**others, name: value} if value else others)
 
     def set_parameter(self, parameter: Parameter, value: Any) -> None:
         """Change the value of a parameter."""

@@ -17,7 +17,7 @@ from cardan.system.parts import GROUND, Body
 if TYPE_CHECKING:
     from cardan.mechanism.model import Model
 
-HELD = ("bodies", "joints", "loads", "rate_rows", "parameters")
+HELD = ("bodies", "joints", "inertias", "loads", "rate_rows", "parameters")
 
 
 def remove(model: Model, name: str | Body | Joint | Load | Parameter, joints: bool) -> None:

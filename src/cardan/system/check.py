@@ -194,11 +194,12 @@ def quaternion(value: Any, what: str) -> Quadruple:
     return w / n, x / n, y / n, z / n
 
 
-def inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
+def inertia(value: Any, what: str, real: bool = True) -> tuple[Triple, Triple, Triple]:
     """A symmetric 3×3 matrix, kg m², whose principal moments are those of a real body (none above the others' sum).
 
     Three numbers are the moments about the axes of the body: a diagonal matrix.
-    A moment that was rounded or measured may exceed the sum by the factor ROUNDED_MOMENTS.
+    A moment that was rounded or measured may exceed the sum by the factor ROUNDED_MOMENTS.  real: False for files,
+    whose data may be of others: it may exceed the sum by any factor, and notes of dynamics say so.
     """
     rows = _three(value, what)
     if not any([hasattr(row, "__len__") for row in rows]):
@@ -208,7 +209,7 @@ def inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
     if float(np.abs(matrix - matrix.T).max()) > 1e-9 * size:
         raise ModelError(f"{what} is {matrix.tolist()}; it must be symmetric")
     moments = np.linalg.eigvalsh(matrix)
-    if moments[0] < 0.0 or not are_moments(moments, ROUNDED_MOMENTS):
+    if moments[0] < 0.0 or (real and not are_moments(moments, ROUNDED_MOMENTS)):
         raise ModelError(
             f"{what} has principal moments {moments.tolist()}; they must not be negative, and none may exceed the "
             "sum of the other two; if the body rotates about one axis only, give all three the value of this axis"

@@ -26,11 +26,12 @@ class Contents:
     """The items of a mechanism between two edits.
 
     ``edits``: how often it had been edited.  ``records``: of the bodies.  ``book``: of the formulas, frozen.
-    Joints, rate rows and loads are of layers above; they have a name, a kind and relations.
+    Joints, rate rows and loads are of layers above; they have a name, a kind and relations.  ``inertias``: of the
+    coordinates of joints that have one [kg m² or kg], by the names of the joints.
     """
 
     __slots__ = (
-        *("_used", "bodies", "book", "display", "edits", "ground", "joints", "loads", "name", "parameters"),
+        *("_used", "bodies", "book", "display", "edits", "ground", "inertias", "joints", "loads", "name", "parameters"),
         *("rate_rows", "records"),
     )
 
@@ -39,6 +40,7 @@ class Contents:
         self.name: str = model.name
         self.ground: Body = model.ground
         self.joints: Mapping[str, Any] = model.joints.copy()
+        self.inertias: Mapping[str, float] = model.inertias.copy()
         self.rate_rows: Mapping[str, Any] = model.rate_rows.copy()
         self.loads: Mapping[str, Any] = model.loads.copy()
         self.bodies: Mapping[str, Body] = model.bodies.copy()
@@ -164,10 +166,10 @@ class Drawing:
         made.index.contents = c
         return made
 
-    def counted_angles(self, with_loads: bool = False) -> list[CountedAngle]:
-        """Angles whose whole turns are counted: those of all joints, if any relation (or load) reads one."""
+    def counted_angles(self, also: Iterable[Any] = ()) -> list[CountedAngle]:
+        """Angles whose whole turns are counted: those of all joints, if any relation reads one; also: other items."""
         c = self.contents
-        items = [*c.joints.values(), *c.rate_rows.values(), *(c.loads.values() if with_loads else ())]
+        items = [*c.joints.values(), *c.rate_rows.values(), *also]
         needed = [counted for item in items for relation in item.relations for counted in relation.counted_angles]
         if not needed:
             return []

@@ -221,6 +221,11 @@ class Body:
         for slot, value in snapshot.items():
             setattr(self, slot, value)
 
+    def _keep_inertia(self, inertia: Any) -> None:
+        """Set an inertia of a file, which may be that of no real body; notes of dynamics say so."""
+        checked = check.inertia(inertia, f"the inertia of body {self.name!r}", real=False)
+        self._model.edit_body(self, {"_inertia": checked, "_given": self._with_given("inertia")})
+
     def _pack(self) -> None:
         """Make the record; every edit ends with it."""
         packed = _pack_pose(*self._position, *self._orientation)
