@@ -201,7 +201,7 @@ DAMAGES = (truncated, emptied, garbled, zeroed, one_bit, prolonged, another_pick
 
 
 @sampled("damage", DAMAGES, 4, ids=lambda damage: damage.__name__)
-@pytest.mark.parametrize("ending", [".py", ".nbi", ".nbc"])
+@pytest.mark.parametrize("ending", [".py", ".nbc"])
 def test_a_damaged_file_is_detected_and_replaced(cache, ending, damage):
     for path in files(cache, ending):
         damage(path)
@@ -398,7 +398,7 @@ def double(_=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+@pytest.mark.parametrize("ending", [".nbc"])
 def test_the_cache_of_every_kernel_has_the_same_protection(cache, ending):
     assert [Child(cache, double).result().loaded for _ in range(2)] == [False, True]
     for damage in (truncated, garbled, one_bit):
