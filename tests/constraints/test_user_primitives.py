@@ -1170,7 +1170,7 @@ def solve(add):
     return m
 
 solve(lambda m, arm: m.distance("rod", arm.point((1, 0, 0)), m.ground.point((2, 1, 0)), 1.5))
-before = set(cache.CACHE_DIRECTORY.rglob("*.nbi"))
+before = set(cache.CACHE_DIRECTORY.rglob("*.nbc"))
 with event.install_recorder("numba:compile") as recorder:
     began = time.process_time()
 
@@ -1184,7 +1184,7 @@ with event.install_recorder("numba:compile") as recorder:
     up = lambda m: m.ground.vector(1, 2, 0)
     solve(lambda m, arm: m.constrain("own", level, i=m.ground.point(), j=arm.point((1, 0, 0)), up=up(m)))
 compiled = {e.data["dispatcher"].__name__ for _, e in recorder.buffer if e.is_start}
-new = {path.name for path in set(cache.CACHE_DIRECTORY.rglob("*.nbi")) - before}
+new = {path.name for path in set(cache.CACHE_DIRECTORY.rglob("*.nbc")) - before}
 new = {name for name in new if not name.startswith("primitive_")}
 print(f"{1e3 * seconds:.2f}", sorted(compiled), sorted(new))
 """

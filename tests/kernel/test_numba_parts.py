@@ -122,9 +122,9 @@ def test_a_c_function_reads_and_writes_the_cache_it_is_given(cache, load):
 
 
 def test_an_entry_carries_a_checksum_and_a_damaged_one_is_compiled_anew(cache, load, caplog):
-    """IndexDataCacheFile: _save_data, _load_data, _dump, _open_for_write, _data_path, _index_path."""
+    """FunctionCache: _cache_file, load_overload, save_overload; numba.core.serialize.dumps."""
     load().double(3.0)
-    index, data = sorted(files(cache), key=lambda path: path.stat().st_size)
+    (data,) = files(cache)
     code = data.read_bytes()
     assert code[:4] == zlib.crc32(code[4:]).to_bytes(4, "big")
     data.write_bytes(code[:-1] + bytes([code[-1] ^ 1]))
@@ -132,11 +132,10 @@ def test_an_entry_carries_a_checksum_and_a_damaged_one_is_compiled_anew(cache, l
     assert again(3.0) == 6.0 and not again.stats.cache_hits
     assert "is damaged" in caplog.text
     assert data.read_bytes() == code or zlib.crc32(data.read_bytes()[4:]).to_bytes(4, "big") == data.read_bytes()[:4]
-    assert index.exists()
+    assert files(cache) == [data]  # no lock, and no temporary file
 
 
 def test_it_is_known_whether_a_kernel_is_kept(cache, load):
-    """The index of an IndexDataCacheFile is at _index_path."""
     kernel = load().double
     assert not kernel_cache.is_cached(kernel)
     kernel(3.0)
@@ -150,7 +149,6 @@ def test_a_cache_does_not_touch_the_configuration_of_numba(cache, load):
 
 
 def test_entries_of_different_keys_have_files_of_their_own(cache):
-    """IndexDataCacheFile: save, _load_index, _save_index, _index_name."""
     entries = kernel_cache._Entries(str(cache), "kernel", None)
     late = kernel_cache._Entries(str(cache), "kernel", None)
     for one, key in ((entries, "a"), (late, "b"), (entries, "a")):
@@ -171,9 +169,15 @@ def test_a_kernel_outside_the_package_depends_on_what_its_file_imports(cache, lo
     sys.modules.pop("imported_by_a_test")
 
 
-@pytest.mark.parametrize("name", ["_save_data", "_load_data", "_dump", "_open_for_write", "_data_path"])
-def test_what_entries_replace_or_call_is_there(name):
-    assert callable(getattr(caching.IndexDataCacheFile, name))
+def test_keys_of_entries_are_those_of_numba(cache, load):
+    """FunctionCache._index_key: the signature, the processor, and digests of the code."""
+    kernel = load().double
+    kernel(3.0)
+    (signature,) = kernel.overloads
+    key = kernel._cache._index_key(signature, kernel.targetctx.codegen())
+    assert len(key) == 3 and key[1] == kernel.targetctx.codegen().magic_tuple() and len(key[2]) == 2
+    (data,) = files(cache)
+    assert repr(key).encode() in data.read_bytes() and numba.__version__.encode() in data.read_bytes()
 
 
 def test_without_the_classes_of_the_cache_kernels_run_uncached(cache, load, caplog, monkeypatch):
@@ -226,10 +230,10 @@ def test_a_cache_that_fails_leaves_kernels_that_work(name, cache, load, caplog, 
     assert "no such part" in caplog.text
 
 
-def test_without_a_path_of_the_index_nothing_counts_as_kept(cache, load, monkeypatch):
+def test_without_a_part_of_the_cache_nothing_counts_as_kept(cache, load, monkeypatch):
     kernel = load().double
     kernel(3.0)
-    monkeypatch.delattr(kernel._cache._cache_file, "_index_path")
+    monkeypatch.delattr(kernel._cache, "_cache_file")
     assert not kernel_cache.is_cached(kernel)
 
 

@@ -231,8 +231,9 @@ def test_another_user_reads_and_plants_nothing(monkeypatch: pytest.MonkeyPatch) 
                 "    try: found += [command] if b'?co' + b'de=' in open(command, 'rb').read() else []\n"
                 "    except OSError: pass\n"
                 f"at = '127.0.0.1:{running.port}'\nc = http.client.HTTPConnection(at)\n"
-                "c.request('GET', '/ws?token=x', headers={'Host': at, 'Origin': 'http://' + at, 'Upgrade': 'websocket',\n"
-                "  'Connection': 'Upgrade', 'Sec-WebSocket-Key': 'a' * 22 + '==', 'Sec-WebSocket-Version': '13'})\n"
+                "c.request('GET', '/ws?token=x', headers={'Host': at, 'Origin': 'http://' + at,\n"
+                "  'Upgrade': 'websocket', 'Connection': 'Upgrade',\n"
+                "  'Sec-WebSocket-Key': 'a' * 22 + '==', 'Sec-WebSocket-Version': '13'})\n"
                 "print(c.getresponse().status, found)\n"
             )
             command = [

@@ -1,9 +1,11 @@
 """Machine code on disk.
 
-Cached machine code is executed.  Therefore only the user can write to the directory (mode 0700, owner checked), and
-every file of machine code has a checksum.  A file that cannot be read is ignored, and the kernel is compiled again.
-Everything runs without a cache if there is no such directory, or if the private parts of Numba that the cache needs are
-missing.  docs/kernels.md lists these parts, and tests/kernel/test_numba_parts.py tests them.
+Cached machine code is executed.  Therefore only the user can write to the directory and change what is above it (modes
+and owners are checked), and every file of machine code has a checksum and its key.  A file that cannot be read is
+ignored, and the kernel is compiled again.  Of several processes that need the same kernel at the same time, one
+compiles it and the others wait for it.  Everything runs without a cache if there is no such directory, or if the
+private parts of Numba that the cache needs are missing.  docs/kernels.md lists these parts, and
+tests/kernel/test_numba_parts.py tests them.
 
 Numba's own key covers only the file of a function, so after an edit in an imported file it would load outdated code.
 Here the directory of a kernel is named after its module and :func:`digest`: what the module and all modules that it
@@ -27,6 +29,7 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import time
 import zlib
 from collections.abc import Callable
 from importlib import import_module
@@ -35,14 +38,16 @@ from typing import Any
 
 import numba
 
+from cardan.kernel.compiler_lock import HEAD_START, SECONDS, SECONDS_OF_USERS, OneCompiler
 from cardan.kernel.memory import JIT_DISABLED
 
 log = logging.getLogger("cardan")
 
 try:  # private, needed only for the cache
-    from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+    from numba.core.caching import CompileResultCacheImpl, FunctionCache
+    from numba.core.serialize import dumps
 except ImportError:
-    CompileResultCacheImpl = FunctionCache = IndexDataCacheFile = object  # then :func:`cache_of` logs a warning
+    CompileResultCacheImpl = FunctionCache = dumps = object  # then :func:`cache_of` logs a warning
 
 
 @functools.cache
@@ -78,19 +83,30 @@ PACKAGE = Path(__file__).parent.parent
 MOST_VERSIONS = 8  # of the machine code of one module that are kept
 
 
+class Edited(OSError):
+    """A source is newer than this process.
+
+    Some modules may have been imported before the edit and others after it, so that kernels which are compiled now are
+    those of neither text: they are not kept.
+    """
+
+
 class Sources:
     """Digests of the modules of the package; those of unchanged files are read from ``digests.json`` in the cache."""
 
-    def __init__(self, package: Path, memory: Path | None) -> None:
+    def __init__(self, package: Path, memory: Path | None, began: int | None = None) -> None:
+        """began [ns]: when this process began to import kernels; no file may be newer, see :class:`Edited`."""
         self._package = package
         self._memory = memory
-        self._known: dict[str, Any] = {}  # by path: time and size of the file, digest, imports
+        self._began = began
+        self._known: dict[str, Any] = {}  # by path: times and size of the file, digest, imports
         self._is_changed = False
         self._digests: dict[str, str] = {}
         if memory is not None:
             with contextlib.suppress(OSError, ValueError):
-                known = json.loads(memory.read_text(encoding="utf-8"))
-                self._known = known if isinstance(known, dict) else {}
+                check, _, text = memory.read_bytes().partition(b"\n")
+                if check == b"%08x" % zlib.crc32(text):  # else an import could be missing, and outdated code be loaded
+                    self._known = json.loads(text)
 
     def file(self, module: str) -> Path | None:
         """The file of a module of the package, or None."""
@@ -101,7 +117,9 @@ class Sources:
     def _read(self, module: str, path: Path) -> tuple[str, list[str]]:
         """Digest of what one module computes, and the modules of the package that it imports."""
         at = path.stat()
-        stamp = [at.st_mtime_ns, at.st_size]
+        if self._began is not None and max(at.st_mtime_ns, at.st_ctime_ns) >= self._began:
+            raise Edited(f"{path} was changed after this process started; start it again")
+        stamp = [at.st_mtime_ns, at.st_size, at.st_ctime_ns]
         known: list[Any] = self._known.get(str(path), [])
         if not (isinstance(known, list) and len(known) == 3 and known[0] == stamp):
             tree = ast.parse(path.read_bytes())
@@ -132,7 +150,8 @@ class Sources:
         self._is_changed = False
         temporary = self._memory.with_name(f"{self._memory.name}.{os.getpid()}.{threading.get_ident()}")
         with contextlib.suppress(OSError):
-            temporary.write_text(json.dumps(self._known), encoding="utf-8")
+            text = json.dumps(self._known).encode()
+            temporary.write_bytes(b"%08x\n" % zlib.crc32(text) + text)
             os.replace(temporary, self._memory)
 
     def kernels(self) -> list[str]:
@@ -166,23 +185,68 @@ class Sources:
         return self._digests[key]
 
 
+_began: int | None = None  # [ns] when the cache was found; kernels are imported after that
+
+
 def _writable_cache() -> Path | None:
     """The cache directory of this version, created if necessary; None if it cannot be written."""
+    global _began  # noqa: PLW0603
     from cardan import __version__
 
     try:
         directory = private(cache_root() / __version__)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
+        with tempfile.TemporaryFile(dir=directory) as file:
+            _began = os.fstat(file.fileno()).st_mtime_ns  # by the clock of files, which is some ms behind
     except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
         log.warning("kernels are not cached and are compiled in every process: %s", error)
         return None
     return directory
 
 
+def check_parents(directory: Path) -> None:
+    """OSError if another user could replace a directory above this one, as OpenSSH checks those of its keys.
+
+    A parent must belong to this user or to root.  Others may write to it only if it is sticky, as /tmp is; the group
+    may, if it is the user's own.  Therefore paths below it stay what they were when they were checked.
+    """
+    if not hasattr(os, "getuid"):  # on Windows a user's profile is private by default
+        return
+    trusted = {0, os.getuid()} | _unmapped()
+    for parent in directory.parents:
+        found = parent.stat()
+        is_open = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _is_own_group(found.st_gid))
+        if found.st_uid not in trusted or (is_open and not found.st_mode & stat.S_ISVTX):
+            ways = "its owner must be you or root, and only its owner may write to it (chmod go-w)"
+            raise OSError(f"{directory} is below {parent}, which other users can change; {ways}")
+
+
+def _is_own_group(number: int) -> bool:
+    """Whether a group has no other member than this user, as many systems give each user one; or is that of root."""
+    import grp
+    import pwd
+
+    try:
+        group, user = grp.getgrgid(number), pwd.getpwuid(os.getuid())
+    except KeyError:
+        return False
+    return number == 0 or (group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name})
+
+
+def _unmapped() -> set[int]:
+    """The owner that a container shows for users outside of it, such as root of the machine; none elsewhere."""
+    try:
+        if Path("/proc/self/uid_map").read_text().split() != ["0", "0", "4294967295"]:
+            return {int(Path("/proc/sys/kernel/overflowuid").read_text())}
+    except (OSError, ValueError):
+        log.debug("no map of users")  # not Linux
+    return set()
+
+
 def private(directory: Path) -> Path:
     """A directory that only this user can write, created if necessary; else OSError, since its files are executed."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory = directory.parent.resolve() / directory.name  # a link above it may lead elsewhere later
+    check_parents(directory)
     found = directory.lstat()
     if stat.S_ISLNK(found.st_mode):
         raise OSError(f"{directory} is a symbolic link; it must be a directory")
@@ -196,32 +260,79 @@ def private(directory: Path) -> Path:
 
 CACHE_DIRECTORY: Path | None = None if JIT_DISABLED else _writable_cache()
 
-SOURCES = Sources(PACKAGE, None if CACHE_DIRECTORY is None else CACHE_DIRECTORY / "digests.json")
+SOURCES = Sources(PACKAGE, None if CACHE_DIRECTORY is None else CACHE_DIRECTORY / "digests.json", _began)
 
 if CACHE_DIRECTORY is not None and not any(CACHE_DIRECTORY.iterdir()):
     log.info("compiling kernels once for this version of the library (cache: %s)", CACHE_DIRECTORY)
 
 
-class _Entries(IndexDataCacheFile):  # type: ignore[misc]  # numba is untyped
-    """Machine code after a checksum: damaged code could crash, or compute wrong results."""
+class _Entries:
+    """Files of machine code of one function, each under the digest of its key: signature, processor, code, versions.
+
+    A file contains a checksum, its key and the code.  Damaged code, and code of another key under this name, could
+    crash or compute wrong results; it is not executed.  There is no index that could refer to a wrong file.
+    """
+
+    def __init__(self, directory: str, name: str, stamp: Any) -> None:
+        self._directory, self._name, self._stamp = Path(directory), name, stamp
+
+    def _key(self, key: Any) -> bytes:
+        return repr((self._name, self._stamp, numba.__version__, key)).encode()
+
+    def path(self, key: Any) -> Path:
+        """Where the code of a key is."""
+        return self._directory / f"{self._name}.{hashlib.sha256(self._key(key)).hexdigest()[:16]}.nbc"
 
     def save(self, key: Any, data: Any) -> None:
-        """Save machine code under a name of its own: Numba numbers the files, so that two processes which compile for
-        two processors or signatures at the same time would take the same number."""
-        name = f"{self._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
-        self._save_data(name, data)
-        self._save_index({**self._load_index(), key: name})
+        """Write code: the file appears complete."""
+        path, named, code = self.path(key), self._key(key), dumps(data)
+        handle, temporary = tempfile.mkstemp(dir=self._directory, prefix=f"{path.name}.", suffix=".tmp")
+        try:
+            with open(handle, "wb") as file:
+                checked = len(named).to_bytes(4, "big") + named + code
+                file.write(zlib.crc32(checked).to_bytes(4, "big") + checked)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
 
-    def _save_data(self, name: str, data: Any) -> None:
-        dumped = self._dump(data)
-        with self._open_for_write(self._data_path(name)) as file:
-            file.write(zlib.crc32(dumped).to_bytes(4, "big") + dumped)
-
-    def _load_data(self, name: str) -> Any:
-        data = Path(self._data_path(name)).read_bytes()
+    def load(self, key: Any) -> Any:
+        """The code of a key, or None; ValueError if its file is damaged, or that of another key."""
+        path = self.path(key)
+        try:
+            data = memoryview(path.read_bytes())
+        except FileNotFoundError:
+            return None
         if zlib.crc32(data[4:]).to_bytes(4, "big") != data[:4]:
-            raise ValueError(f"{name} is damaged")
-        return pickle.loads(data[4:])
+            raise ValueError(f"{path.name} is damaged")
+        named = self._key(key)
+        size = int.from_bytes(data[4:8], "big")
+        if size != len(named) or data[8 : 8 + size] != named:
+            raise ValueError(f"{path.name} has the code of another function, signature or processor")
+        return pickle.loads(data[8 + size :])
+
+    def remove(self, key: Any) -> None:
+        """Remove the file of a key, for example because it is damaged."""
+        self.path(key).unlink(missing_ok=True)
+
+    def flush(self) -> None:
+        """Remove all files of the function; Numba calls this before it compiles a function again."""
+        for path in self.paths():
+            path.unlink(missing_ok=True)
+
+    def paths(self) -> list[Path]:
+        """All files of the function."""
+        length = len(self._name) + len(".0123456789abcdef.nbc")
+        try:
+            with os.scandir(self._directory) as entries:
+                names = [one.name for one in entries]
+        except FileNotFoundError:
+            return []
+        return [
+            self._directory / name
+            for name in names
+            if len(name) == length and name.startswith(f"{self._name}.") and name.endswith(".nbc")
+        ]
 
 
 class _NotRefreshed:
@@ -309,29 +420,56 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         self._impl = _Reduction(root / folder)
         self._cache_path = str(root / folder)
         self._cache_file = _Entries(self._cache_path, name, stamp)
+        self._lock = OneCompiler()
+        self._patience = SECONDS if stamp is None else SECONDS_OF_USERS
         self.enable()
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        try:
-            loaded = super().load_overload(signature, _NotRefreshed(context))
-        except Exception as error:  # damaged pickles can raise any exception
-            log.warning("a cached kernel cannot be read and is compiled again (%s): %s", self._name, error)
-            with contextlib.suppress(OSError, AttributeError):
-                os.unlink(self._cache_file._index_path)
-            loaded = None
+        loaded = self._loaded(signature, context)
+        if loaded is None and self._was_compiled(signature, context):
+            loaded = self._loaded(signature, context)
+            self._lock.release()
         if loaded is None:
             load_compiler()
         return loaded
+
+    def _loaded(self, signature: Any, context: Any) -> Any:
+        """Machine code from disk, or None; what cannot be read is removed."""
+        try:
+            return super().load_overload(signature, _NotRefreshed(context))
+        except Exception as error:  # damaged pickles can raise any exception
+            log.warning("a cached kernel cannot be read and is compiled again (%s): %s", self._name, error)
+            with contextlib.suppress(Exception):  # as above
+                self._cache_file.remove(self._index_key(signature, context.codegen()))
+            return None
+
+    def _was_compiled(self, signature: Any, context: Any) -> bool:
+        """Lock a kernel that is to be compiled until :meth:`save_overload`; whether another process has compiled it."""
+        try:
+            self._impl.ensure_cache_path()
+            entry = self._cache_file.path(self._index_key(signature, context.codegen()))
+            if not load_compiler.cache_info().currsize:
+                time.sleep(HEAD_START)
+            self._lock.acquire(entry.with_suffix(".lock"), self._patience)
+            return entry.exists()
+        except Exception as error:  # without a lock, two processes may compile the same
+            log.debug("no lock for %s: %s", self._name, error)
+            return False
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         try:
             super().save_overload(signature, compiled)
         except Exception as error:  # a full disk, a failed pickle: the compiled kernel still runs
             log.warning("a kernel is not cached and is compiled in every process (%s): %s", self._name, error)
+        finally:
+            self._lock.release()
 
     def has_entries(self) -> bool:
         """Whether machine code of the function is on disk."""
-        return os.path.exists(self._cache_file._index_path)
+        return bool(self._cache_file.paths())
+
+
+_told: set[tuple[Any, ...]] = set()  # reasons of warnings that are given once
 
 
 def cache_of(function: Callable[..., Any]) -> _Cache | None:
@@ -340,6 +478,10 @@ def cache_of(function: Callable[..., Any]) -> _Cache | None:
         return None
     try:
         return _Cache(function, CACHE_DIRECTORY)
+    except Edited as error:
+        if error.args not in _told:
+            _told.add(error.args)
+            log.warning("kernels are not cached and are compiled in this process: %s", error)
     except OSError as error:
         log.warning("a kernel is not cached and is compiled in every process: %s", error)
     except Exception as error:
