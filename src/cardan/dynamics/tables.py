@@ -416,3 +416,4 @@ class Control(Table):
     largest_step: Float  # [s] so far
     most_turn: Float  # [rad] of a body in a step; infinite if no stop needs it
     turn_step: Float  # [s] in which the fastest body turns so far
+    careful: Float  # steps whose predicted poses are projected exactly: after one that was refused
