@@ -61,7 +61,7 @@ class Equilibrium:
     one of them meets no force (a pose beside it is an equilibrium, too), if the pose is none, or with rate rows, which
     allow only some of the displacements: then see :meth:`cardan.Mechanism.linearize`.
     ``holding``: names of the limits that hold.  ``notes``: what was assumed about masses, and contacts that
-    pull, or that were drawn on the other side.
+    pull, or that were drawn apart or on the other side.
     """
 
     status: EquilibriumStatus
@@ -85,8 +85,7 @@ class Equilibrium:
 
     def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
         """Force and torque of a joint, shape (3,) each, with the arguments of :meth:`cardan.Simulation.reaction`."""
-        found = self._at_rest().reaction(joint, on, axes)
-        return found._replace(force=found.force[0], torque=found.torque[0])
+        return self._at_rest().reaction(joint, on, axes).at(0)
 
     def effort(self, driver: str | Joint) -> float:
         """Torque [N m] or force [N] of a driver, a limit or a load on a coordinate; see :meth:`Simulation.effort`."""
