@@ -140,8 +140,7 @@ class AtRest(Integration):
             return False
         e, p = self.equations, self.equations.problem
         scaled = self._scaled_jacobian(with_rate_rows=False)
-        left, sigma, _ = np.linalg.svd(scaled)
-        stresses = left[:, int((sigma > rates.RANK_RTOL * sigma.max(initial=0.0)).sum()) :]
+        stresses = null_space(scaled.T)
         numbers = e.equations if e.poses is None else e.equations[e.poses.equations]
         stress = stresses @ np.random.default_rng(SEED).standard_normal(stresses.shape[1])
         weights = np.zeros(p.rows)
