@@ -115,6 +115,24 @@ def test_generalised_alpha_takes_large_steps_with_stiff_springs():
     assert not m.simulate(1.0, step=5e-3).ok
 
 
+@pytest.mark.parametrize("step", [1e-3, 2e-3, 5e-3, 1e-2])
+@pytest.mark.parametrize("stretch", [1e-3, 0.1])
+def test_generalised_alpha_takes_steps_that_are_long_for_stiff_springs_and_dampers(stretch, step):
+    """k = 1e6, c = 2e4, m = 1 from rest, stretched: x = A e^(−50 t) + B e^(−19950 t) about the equilibrium."""
+    k, c = 1e6, 2e4
+    m = cd.Mechanism("stiff slide", gravity=(0.0, 0.0, -9.81))
+    block = m.body("block", position=(0.0, 0.0, stretch - 9.81 / k), mass=1.0, inertia=np.eye(3))
+    m.prismatic("rail", m.ground.frame((0, 0, -1)), block.frame((0, 0, -1)))
+    m.spring("spring", cd.coordinate(m.ground.frame(), block.frame(), "displacement"), stiffness=k, damping=c)
+    found = m.simulate(0.2, step=step, method="generalized_alpha")
+    assert found.ok, found.text()
+    slow, fast = np.sort(np.roots([1.0, c, k]).real)[::-1]
+    exact = stretch * (fast * np.exp(slow * found.times) - slow * np.exp(fast * found.times)) / (fast - slow)
+    error = np.abs(found.positions("block")[:, 2] + 9.81 / k - exact)
+    assert len(found.times) == round(0.2 / step) + 1 and error[-1] <= 1e-4 * stretch
+    assert error.max() <= max(3e-3, 0.5 * stretch * (slow * step) ** 2)  # some errors of steps, and order two
+
+
 def test_generalised_alpha_keeps_joints_drivers_and_rate_rows():
     m = cd.Mechanism("sled", gravity=(2.0, 0.0, -9.0))
     body = m.body("sled", mass=2.0, inertia=INERTIA)

@@ -93,11 +93,12 @@ def test_double_four_bar_passes_its_singular_pose(options):
     assert end[:2] == pytest.approx([0.32845811154, 0.94451853818], abs=1e-8)
 
 
-@pytest.mark.parametrize("rtol", [1e-5, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8, 3e-9, 1e-9, 1e-10])
+@pytest.mark.parametrize("rtol", [1e-5, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8, 3e-9, 1e-9, 1e-10, 1e-11])
 def test_runs_by_tolerance_go_round_singular_poses(rtol):
     """The double four-bar of [IFToMM2016] passes a singular pose twice in each turn.
 
-    Steps that end very near to it do not meet the tolerance, and are replaced by others.
+    Steps that end very near to it do not meet the tolerance, and are replaced by others.  Their number is that of a
+    method of order five.
     """
     m, state = double_four_bar()
     found = is_done(m.simulate(10.0, state, rtol=rtol))
@@ -105,18 +106,18 @@ def test_runs_by_tolerance_go_round_singular_poses(rtol):
     assert np.abs(end[:2] - [0.32845811154, 0.94451853818]).max() <= 50 * rtol
     energy = found.energy
     assert np.abs(energy.total - energy.total[0]).max() <= 2 * rtol * energy.kinetic.max()
-    assert found.steps < 4_000
+    assert found.steps < 80 * rtol ** (-1 / 6)
 
 
-@pytest.mark.parametrize("options", [{"rtol": 1e-11}, {"rtol": 1e-12}, {"step": 1e-3, "method": "dopri5"}], ids=str)
+@pytest.mark.parametrize("options", [{"rtol": 1e-14}, {"step": 1e-3, "method": "dopri5"}], ids=str)
 def test_a_run_that_cannot_pass_a_singular_pose_ends_by_name(options):
-    """Where rounding over σ² exceeds the tolerance; they must not go on in ever smaller steps."""
+    """Where rounding over σ³ exceeds the tolerance; they must not go on in ever smaller steps."""
     m, state = double_four_bar()
     found = m.simulate(10.0, state, **options, max_seconds=60.0)
     energy = found.energy
     assert np.abs(energy.total - energy.total[0]).max() <= 1e-11 * energy.kinetic.max()
     assert not found.ok and "singular pose, where the reactions of 'A1'" in found.reason, found.text()
-    assert found.steps < 10_000
+    assert found.steps < 30_000
 
 
 def test_bricard_keeps_its_energy():

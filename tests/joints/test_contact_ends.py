@@ -178,12 +178,17 @@ def test_normal_force_and_traction_on_an_incline(factor, share):
     m.contact("on", slope, body.attach(face, body.frame(z=Y)), mode="roll")
     simulation = m.simulate(1.0, m.assemble().state, step=1e-2)
     assert simulation.ok, simulation.text()
-    push, pull = simulation.reaction("on"), simulation.reaction("on.roll")
-    assert np.abs(push.force - mass * 9.81 * np.cos(tilt) * normal).max() < 1e-9
-    assert np.abs(pull.force + share * mass * 9.81 * np.sin(tilt) * down).max() < 1e-9
-    assert max(np.abs(push.torque).max(), np.abs(pull.torque).max()) < 1e-9  # about the point of contact
+    whole, pull = simulation.reaction("on"), simulation.reaction("on.roll")
+    push, traction = mass * 9.81 * np.cos(tilt) * normal, -share * mass * 9.81 * np.sin(tilt) * down
+    assert np.abs(whole.normal - push).max() < 1e-9 and np.abs(whole.traction - traction).max() < 1e-9
+    assert np.abs(whole.force - push - traction).max() < 1e-9 and np.abs(pull.force - traction).max() < 1e-9
+    assert max(np.abs(whole.torque).max(), np.abs(pull.torque).max()) < 1e-9  # about the point of contact
+    assert pull.normal is None and pull.traction is None
     on_ground = simulation.reaction("on", "a")
-    assert np.abs(on_ground.force + push.force).max() < 1e-9 and np.abs(on_ground.torque).max() < 1e-9
+    assert np.abs(on_ground.force + whole.force).max() < 1e-9 and np.abs(on_ground.torque).max() < 1e-9
+    assert np.abs(on_ground.traction + traction).max() < 1e-9
+    inertia = mass * simulation.accelerations("body")[:, :3]
+    assert np.abs(whole.force - inertia - mass * 9.81 * Z).max() < 1e-9  # nothing else acts on the body
 
 
 def test_spin_torque_of_a_ball_that_does_not_spin():
@@ -194,7 +199,37 @@ def test_spin_torque_of_a_ball_that_does_not_spin():
     m.torque("twist", ball, (0.0, 0.0, 0.05))
     simulation = m.simulate(0.2, m.assemble().state, step=1e-2)
     assert np.abs(simulation.reaction("on.roll").torque - (0, 0, -0.05)).max() < 1e-12
-    assert np.abs(simulation.reaction("on").force - (0, 0, 9.81)).max() < 1e-12
+    whole = simulation.reaction("on")
+    assert np.abs(whole.force - (0, 0, 9.81)).max() < 1e-12 and np.abs(whole.torque - (0, 0, -0.05)).max() < 1e-12
+    assert np.abs(whole.normal - (0, 0, 9.81)).max() < 1e-12 and np.abs(whole.traction).max() < 1e-12
+
+
+@pytest.mark.parametrize("mode", ["slide", "roll"])
+def test_a_reaction_prints_as_one_line_and_gives_one_instant(mode):
+    m = cd.Mechanism("ball")
+    ball = m.body("ball", position=(0, 0, 0.1), mass=1.0, inertia=0.004 * np.eye(3))
+    m.contact("on", m.ground.attach(G.plane()), ball.attach(G.sphere(0.1)), mode=mode)
+    many, one = m.simulate(0.1).reaction("on"), m.equilibrium().reaction("on")
+    assert len(many.force) == 101 and repr(many).startswith("<Reaction: 101 times, force up to 9.81 N")
+    assert one.force.shape == one.normal.shape == one.traction.shape == (3,) and "(0, 0, 9.81) N" in repr(one)
+    assert all("\n" not in repr(found) and len(repr(found)) < 120 for found in (many, one))
+
+
+@pytest.mark.parametrize("mode", ["slide", "roll"])
+def test_a_contact_that_is_drawn_apart_is_named_with_its_distance(mode):
+    """In every verb that assembles; the distance is the height of the ball above the plane."""
+    m = cd.Mechanism("clear")
+    ball = m.body("ball", position=(0, 0, 0.9), mass=1.0, inertia=0.004 * np.eye(3))
+    m.contact("on", m.ground.attach(G.plane()), ball.attach(G.sphere(0.1)), mode=mode)
+    note = "contact 'on': 'ground' and 'ball' are drawn 0.8 m apart, and were brought into contact"
+    simulation, driven = m.simulate(0.01), m.copy()
+    driven.drive("x", cd.coordinate(driven.ground.frame(), driven["ball"].frame(), "x"), lambda t: 0.1 * t)
+    for found in (m.assemble(), simulation, m.equilibrium(), driven.move([0.0])):
+        assert [line for line in found.notes if line.startswith(note)], found.text()
+    assert "the start was not assembled: body 'ball' was moved by 0.8 m to assemble it" in simulation.notes
+    closed = m.assemble().state
+    for found in (m.assemble(closed), m.simulate(0.01, closed)):
+        assert found.notes == (), found.text()
 
 
 def test_a_joint_with_the_name_of_a_rolling_row_has_its_own_reaction():

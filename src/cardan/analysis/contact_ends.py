@@ -17,6 +17,7 @@ AHEAD: Final = tuple(10.0**k for k in range(-12, 1))  # parts of a step within w
 LONGEST: Final = 0.01  # of the size, or rad: beyond such a displacement no contact is said to end
 NEAR_EDGE: Final = 1e-6  # of the range of a parameter
 SAME: Final = 1e-9  # of the size: both ends of a shape are one point
+APART: Final = 1e-3  # of the extent: a smaller gap of a drawing is rounded data
 WAY: Final = "make the shapes larger or less curved, or end the motion earlier"
 SEAM: Final = "where its ends meet in a corner"
 AROUND: Final = (
@@ -85,8 +86,8 @@ def lost_contacts(system: System, q: FloatArray, step: FloatArray) -> dict[str, 
     return {}
 
 
-def other_sides(system: System, drawn: tuple[FloatArray, FloatArray], state: State) -> tuple[str, ...]:
-    """Contacts whose shapes were drawn on the other side of each other than they are in an assembled state, in words.
+def closed_contacts(system: System, drawn: tuple[FloatArray, FloatArray], state: State) -> tuple[str, ...]:
+    """Contacts whose shapes were drawn apart, or on the other side of each other than when assembled, in words.
 
     drawn: r and p of each body, shape (bodies, 7), and the variables and counted angles of the start.
     """
@@ -94,11 +95,22 @@ def other_sides(system: System, drawn: tuple[FloatArray, FloatArray], state: Sta
     before = system.state(drawn[0], drawn[1].copy() if drawn[1].size else None)
     found = []
     for name, touch in touches.items():
+        first, second = (repr(body or GROUND) for body in touch.bodies)
         if touch.is_behind(before) and not touch.is_behind(state):
-            first, second = (repr(body or GROUND) for body in touch.bodies)
             found.append(
                 f"contact {name!r}: {first} and {second} are drawn on the other side of each other, and were assembled "
                 "on the side of the normals; if this is wrong, see side= of m.contact"
+            )
+        elif (
+            all(shape.freedoms for shape in touch.pair.shapes)
+            and (  # not a point on a curve: a joint
+                gap := touch.read(before).gap
+            )
+            > APART * system.judged_length
+        ):
+            found.append(
+                f"contact {name!r}: {first} and {second} are drawn {gap:.3g} m apart, and were brought into contact, "
+                "since a contact does not open"
             )
     return tuple(found)
 

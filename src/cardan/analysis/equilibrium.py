@@ -1,12 +1,13 @@
 """Poses where a mechanism rests: joints closed, no velocities, and no force along any free motion.
 
 A step is y = K⁻¹ g, with the force g along the free motions and its stiffness K
-(:mod:`cardan.dynamics.static_forces`).  If K is not positive definite, the absolute values of its eigenvalues are
-taken: then a step follows the force, downhill for loads with a potential, and does not lead to a maximum.  A step is
-shortened until the force does work on its way. A limit that is reached holds while it pushes."""
+(:mod:`cardan.dynamics.static_forces`).  If K is not positive definite, it is y = (K + σ)⁻¹ g with a σ that makes it so:
+then a step follows the force, downhill for loads with a potential, and does not lead to a maximum.  [MoreSorensen1983]
+A step is shortened until the force does work on its way. A limit that is reached holds while it pushes."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -27,6 +28,7 @@ from cardan.dynamics.reactions import Reaction
 from cardan.dynamics.static_forces import AT_REST, AtRest
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
+from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.drawing import Drawing
 from cardan.system.parts import Body
@@ -34,10 +36,15 @@ from cardan.system.saving import Saved
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
+_dense = LazyModule("cardan.math._dense")
+
 EXACT: Final = 1e-13  # of loads and stiffness: a smaller force along the free motions is rounding
 NEAR: Final = 1e-9  # likewise: a smaller force is accepted where no step changes the pose any more
 SMALLEST_STEP: Final = 1e-12  # [rad], lengths in L
 LARGEST_STEP: Final = 0.3  # likewise
+GROWTH: Final = 8.0  # of σ, from one trial to the next
+SYMMETRIC: Final = 1e-9  # of the loads and the largest stiffness: a smaller difference is rounding
+NEARLY_SINGULAR: Final = 1e-3  # of the largest singular value of the scaled J: a smaller one is told
 SHORTENINGS: Final = 30  # of one step, by halves
 TINY: Final = 1e-300  # against division by zero
 INDIFFERENT: Final = 1e-8  # of the loads and the largest stiffness: a smaller stiffness is zero
@@ -61,10 +68,10 @@ class Equilibrium(Saved):
     ``state``: the last pose, with zero velocities, None if it was not assembled.  ``residual``: the force that is left,
     relative to the loads and their stiffness.  ``iterations``: number of steps.
     ``stable``: True if every small displacement along the free motions is driven back, False if one is not, None if
-    one of them meets no force (a pose beside it is an equilibrium, too), if the pose is none, or with rate rows, which
-    allow only some of the displacements: then see :meth:`cardan.Mechanism.linearize`.
+    one of them meets no force (a pose beside it is an equilibrium, too), if the pose is none, if it is singular, or
+    with rate rows, which allow only some of the displacements: then see :meth:`cardan.Mechanism.linearize`.
     ``holding``: names of the limits that hold.  ``notes``: what was assumed about masses, and contacts that
-    pull, or that were drawn on the other side.
+    pull, or that were drawn apart or on the other side.
     """
 
     status: EquilibriumStatus
@@ -88,8 +95,7 @@ class Equilibrium(Saved):
 
     def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
         """Force and torque of a joint, shape (3,) each, with the arguments of :meth:`cardan.Simulation.reaction`."""
-        found = self._at_rest().reaction(joint, on, axes)
-        return found._replace(force=found.force[0], torque=found.torque[0])
+        return self._at_rest().reaction(joint, on, axes).at(0)
 
     def effort(self, driver: str | Joint) -> float:
         """Torque [N m] or force [N] of a driver, a limit or a load on a coordinate; see :meth:`Simulation.effort`."""
@@ -144,17 +150,13 @@ def find_equilibrium(drawing: Drawing, start: Any, most: int, tolerance: float) 
     while True:
         free = rest.free_motions()
         g = rest.force(free)
-        try:
-            K = rest.stiffness(free)[0]
-        except ModelError as error:
-            K = np.zeros((g.size, g.size))
-            reason = f"{error}; {_moving(rest, free)}"
+        K = rest.stiffness(free)
         load = rest.load() + float(np.abs(K).max(initial=0.0))  # springs that balance each other cancel in a load
         residual = float(np.linalg.norm(g)) / load if load > 0.0 else 0.0
         held = tuple(rest.holding)
         if residual > NEAR and beside is not None and beside[0] == held and beside[1] < g.size:  # K is rounding there
             rise = f"{g.size} free motions, and the pose before it {beside[1]}"
-            reason = f"the pose is singular: it has {rise}; {_moving(rest, free)}"
+            reason = f"the pose is singular: it has {rise}; {_moving(rest, free, g)}"
         beside = held, g.size
         if residual <= EXACT:
             status, reason = EquilibriumStatus.FOUND, ""
@@ -169,19 +171,24 @@ def find_equilibrium(drawing: Drawing, start: Any, most: int, tolerance: float) 
             status = EquilibriumStatus.STUCK
             break
         if iterations >= most:
-            reason = f"after {most} iterations {_moving(rest, free)}"
+            reason = f"after {most} iterations {_moving(rest, free, g)}"
             break
         step = _step(K, g)
-        if residual <= NEAR and rest.size(free @ step) <= SMALLEST_STEP:
+        if residual <= NEAR and rest.size(_along(free, step)) <= SMALLEST_STEP:
             status = EquilibriumStatus.FOUND
             break
         if not _go(rest, free, g, step):
             status = EquilibriumStatus.FOUND if residual <= NEAR else EquilibriumStatus.STUCK
             if status is EquilibriumStatus.STUCK:
-                reason = f"no step along the force is possible, or a load jumps; {_moving(rest, free)}"
+                least = rest.least_singular_value()
+                near = "the pose is near to a singular one: " if least < NEARLY_SINGULAR else ""
+                reason = f"{near}no step along the force is possible, or a load jumps; {_moving(rest, free, g)}"
             break
         iterations += 1
     is_judged = status is EquilibriumStatus.FOUND and not equations.rate_rows
+    if is_judged and rest.is_singular(free):
+        is_judged = False
+        notes.append("the pose is singular: not all free motions can be continued, and its stability was not examined")
     stable = _is_stable(K, load) if is_judged else None
     instant = Simulation(equations, rest.row[None], SimulationStatus.DONE, "", redundant=rest.is_redundant)
     instant._connections = connections(drawing)
@@ -222,24 +229,49 @@ def released(equations: Equations, found: State, start: Any) -> AtRest:
 
 
 def _step(stiffness: FloatArray, g: FloatArray) -> FloatArray:
-    """K⁻¹ g, or |K|⁻¹ g if K is not positive definite; not longer than LARGEST_STEP along an eigenvector."""
-    w, u = np.linalg.eigh(0.5 * (stiffness + stiffness.T))
-    if w.min() > INDIFFERENT * np.abs(w).max():
-        return np.asarray(np.linalg.solve(stiffness, g), dtype=np.float64)
-    along = u.T @ g
-    found: FloatArray = u @ (along / np.maximum(np.abs(w), np.maximum(np.abs(along) / LARGEST_STEP, TINY)))
-    return found
+    """K⁻¹ g, or if K is not positive definite (K + σ)⁻¹ g, with a σ that makes it so and the step moderate."""
+    size = math.sqrt(float(np.einsum("ij,ij->", stiffness, stiffness)))  # without the threads of BLAS
+    most = LARGEST_STEP * math.sqrt(g.size)
+    found = _solved(stiffness, -INDIFFERENT * size, g)
+    if found is not None:
+        exact = _solved(stiffness, 0.0, g) if _is_symmetric(stiffness, size) else np.linalg.solve(stiffness, g)
+        return np.asarray(exact, dtype=np.float64)
+    sigma, enough = INDIFFERENT * size, size + float(np.linalg.norm(g)) / most
+    while 0.0 < sigma < enough:
+        found = _solved(stiffness, sigma, g)
+        if found is not None and np.linalg.norm(found) <= most:
+            return found
+        sigma *= GROWTH
+    return g / enough
+
+
+def _solved(stiffness: FloatArray, sigma: float, g: FloatArray) -> FloatArray | None:
+    """(K + σ)⁻¹ g with the symmetric part of K; None if it is not positive definite."""
+    found = np.empty_like(g)
+    symmetric = (0.5 * (stiffness + stiffness.T)).ravel()
+    return found if _dense.solve_definite(g.size, symmetric, sigma, g, found) else None
+
+
+def _is_symmetric(stiffness: FloatArray, size: float) -> bool:
+    """Whether loads have a potential."""
+    return bool(np.abs(stiffness - stiffness.T).max(initial=0.0) <= SYMMETRIC * size)
+
+
+def _along(free: FloatArray, step: FloatArray) -> FloatArray:
+    """N y; without the threads of BLAS, as in :func:`cardan.dynamics.tangent.on_one_thread`."""
+    return np.asarray(np.einsum("ij,j->i", free, step), dtype=np.float64)
 
 
 def _go(rest: AtRest, free: FloatArray, g: FloatArray, step: FloatArray) -> bool:
     """Take a step, shortened until the force does work; False, in the old pose, if no part of it is possible."""
     here = rest.q.copy()
-    step = step * min(1.0, LARGEST_STEP / max(rest.size(free @ step), TINY))
+    step = step * min(1.0, LARGEST_STEP / max(rest.size(_along(free, step)), TINY))
     for _ in range(SHORTENINGS):
-        if rest.place(rest.equations.problem.retract(here, free @ step)):
+        way = _along(free, step)
+        if rest.place(rest.equations.problem.retract(here, way)):
             part, stop = rest.hold_passed(here)
             if stop >= 0:  # to the limit, which holds from now on
-                if rest.place(rest.equations.problem.retract(here, part * (free @ step))):
+                if rest.place(rest.equations.problem.retract(here, part * way)):
                     return rest.settle()
                 rest.release(stop)
             else:
@@ -252,17 +284,22 @@ def _go(rest: AtRest, free: FloatArray, g: FloatArray, step: FloatArray) -> bool
 
 
 def _is_stable(stiffness: FloatArray, load: float) -> bool | None:
-    w = np.linalg.eigvals(stiffness)
-    least, zero = float(w.real.min(initial=np.inf)), INDIFFERENT * load
+    zero = max(INDIFFERENT * load, TINY)
+    if _is_symmetric(stiffness, load):
+        none = np.zeros(len(stiffness))
+        if _solved(stiffness, zero, none) is None:
+            return False
+        return None if _solved(stiffness, -zero, none) is None else True
+    least = float(np.linalg.eigvals(stiffness).real.min(initial=np.inf))
     if least < -zero:
         return False
     return None if least <= zero else True
 
 
-def _moving(rest: AtRest, free: FloatArray) -> str:
-    """The body that is accelerated most, in words."""
+def _moving(rest: AtRest, free: FloatArray, g: FloatArray) -> str:
+    """The body that is accelerated most by the force g, in words."""
     system, root = rest.equations.system, rest.mass_root(free)
-    along = free @ np.linalg.solve(root, np.linalg.solve(root.T, rest.force(free)))
+    along = free @ np.linalg.solve(root, np.linalg.solve(root.T, g))
     a = np.abs(at_origins(system, rest.q, along, along)[0])
     k = int(np.argmax(np.maximum(a[:, :3].max(axis=1) / system.judged_length, a[:, 3:].max(axis=1))))
     linear, angular = float(a[k, :3].max()), float(a[k, 3:].max())

@@ -70,7 +70,7 @@ class Motion(Readings):
     for the statuses dead point, limit, contact, undefined and lost; it is None if not assembled, otherwise the last of
     the states.
     ``steps``: total number of steps.  ``undriven``: what the drivers leave free at the first time, by connected pieces.
-    ``notes``: contacts that were drawn on the other side, and contacts that pull.
+    ``notes``: contacts that were drawn apart or on the other side, and contacts that pull.
     """
 
     __slots__ = (
@@ -190,7 +190,7 @@ class Motion(Readings):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Contacts that were drawn on the other side; and contacts that pull, with the first time where they do.
+        """Contacts that were drawn apart or on the other side; contacts that pull, with the first time where they do.
 
         The latter are found by inverse dynamics, if no freedom is undriven.  They are not part of :meth:`text`.
         """

@@ -58,7 +58,7 @@ class AssemblyResult(Saved):
     first; ``worst``: of those that are not met.
     ``active``: limits that are reached.  ``unconnected``: bodies that are not connected to the ground.
     ``repairs``: changes with which it can be assembled, if it is not: advice only.
-    ``notes``: contacts that were drawn on the other side, and free parameters on which no constraint depends.
+    ``notes``: contacts that were drawn apart or on the other side, and free parameters on which no constraint depends.
     """
 
     _system: System
@@ -132,15 +132,15 @@ class AssemblyResult(Saved):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Contacts that were drawn on the other side, and free parameters on which no constraint depends."""
+        """Contacts that were drawn apart or on the other side, and free parameters on which no constraint depends."""
         if not self.ok:
             return ()
         idle = tuple([f"nothing determines parameter {name!r}: no constraint uses it" for name in self._system.idle])
         if self._drawn is None:
             return idle
-        from cardan.analysis.contact_ends import other_sides
+        from cardan.analysis.contact_ends import closed_contacts
 
-        return other_sides(self._system, self._drawn, self.state) + idle
+        return closed_contacts(self._system, self._drawn, self.state) + idle
 
     def text(self) -> str:
         """A report: status, residual, the worst constraints, and advice."""

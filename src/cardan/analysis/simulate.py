@@ -15,6 +15,7 @@ from cardan.analysis.contact_ends import lost_contacts, refuse_jumps, told
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, listed
 from cardan.analysis.simulation import Simulation, SimulationStatus
+from cardan.analysis.starts import start_coordinates
 from cardan.constraints.signal import GivenRate, UndefinedError, last_defined
 from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import freedom
@@ -40,6 +41,7 @@ CHUNK: Final = 2000  # steps times bodies between two checks of the clock
 CALLED_CHUNK: Final = 40  # the same, if loads are called by Python
 MOST_NUMBERS: Final = 500_000_000  # of results: 4 GB
 CHANGED: Final = 1e-9  # of the largest velocity, or absolute below 1: a larger change at the start is noted
+MOVED: Final = 1e-3  # of the extent, or rad: a smaller motion in the assembly of the start closes rounded data
 SAME_TIME: Final = 1e-12  # relative: a smaller difference of times is rounding
 JUMP_SPAN: Final = 1e-9  # of the duration: a driver is evaluated this near to the time where a run ended, or a step
 SINGULAR: Final = 1e-4  # of the largest: a smaller singular value of J tends to zero
@@ -156,7 +158,7 @@ def _simulate(
         reason = f"at t = {first:g} s: {found.text()}"
         nothing = np.empty((0, equations.columns))
         return Simulation(equations, nothing, SimulationStatus.NOT_ASSEMBLED, reason, notes=notes)
-    notes += found.notes
+    notes += [*_of_assembly(system, state, found.state), *found.notes]
     own = equations.system
     q = principal_pose(own, found.state, state)
     given = getattr(state, "velocities", None)
@@ -186,6 +188,20 @@ def _check_fit(system: System, state: State, tolerance: float) -> None:
             f"the joints fit each other only within the tolerance {tolerance:g}: in a simulation they would lock "
             f"{found.by_tolerance} freedoms; give exact data, or remove redundant equations ({names})"
         )
+
+
+def _of_assembly(system: System, start: Any, found: State) -> list[str]:
+    """A note on a start that was not assembled, with the body that the assembly moved most."""
+    before, after = start_coordinates(system, start), found.coordinates
+    way = np.linalg.norm(after[:, :3] - before[:, :3], axis=1)
+    turn = np.linalg.norm(euler.log(euler.multiply(euler.conjugate(before[:, 3:]), after[:, 3:])), axis=1)
+    sizes = np.maximum(way / system.judged_length, turn)
+    if not sizes.max(initial=0.0) > MOVED:
+        return []
+    k = int(sizes.argmax())
+    how = [f"moved by {way[k]:.3g} m"] * bool(way[k] > MOVED * system.judged_length)
+    how += [f"turned by {np.degrees(turn[k]):.3g}°"] * bool(turn[k] > MOVED)
+    return [f"the start was not assembled: body {system.names[k]!r} was {' and '.join(how)} to assemble it"]
 
 
 def _of_redundancy(system: System, run: Integration, state: State) -> list[str]:

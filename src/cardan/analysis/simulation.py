@@ -111,7 +111,7 @@ class Simulation(Readings):
     that were reached.  ``states``: at these times, with velocities and accelerations.  ``steps``, ``refused``: how many
     steps were taken, and how many were refused and repeated with a smaller size.  ``error``: the largest estimated
     error of a step, relative to the extent, or in radians.  ``notes``: what was assumed or changed at the start,
-    contacts that were drawn on the other side, and contacts that pull.
+    contacts that were drawn apart or on the other side, and contacts that pull.
     ``events``: limits that were reached or left, and contacts that ended, with the time [s].
     """
 
@@ -366,8 +366,8 @@ class Simulation(Readings):
         axes: "world", or "joint" for the axes of that frame (those of the body, if the joint has a point there).
         Couplings, drivers and your own constraints have reactions too: the part of the forces that they exert, without
         those of the joints that guide the bodies.  For a coupling, "a" and "b" are the bodies b of its two coordinates.
-        For a contact "on", the reaction of "on" is the normal force, that of "on.roll" the traction and the torque
-        against spin; both are taken at the point of contact.
+        The reaction of a contact is the whole force, at the point of contact: ``normal`` and ``traction`` are its
+        parts, and the torque is that against spin.  That of ``f"{contact}.roll"`` is traction and spin torque alone.
         """
         check_own("reaction", joint, self._source)
         return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)

@@ -101,14 +101,19 @@ def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
         names = ", ".join(map(repr, rest.holding))
         raise ModelError(f"the limits {names} are reached: the motion is not linear there; remove them, or move away")
     free, poses = rest.free_motions(), rest.free_motions(with_rate_rows=False)
-    K, corner = rest.stiffness(free, poses)
+    if rest.is_singular(poses):
+        raise ModelError(
+            "the pose is singular: not all of its free motions can be continued, and the motion is not linear there; "
+            "move the mechanism to another pose"
+        )
+    K = rest.stiffness(free, poses)
     left, load = float(np.linalg.norm(rest.force(free))), rest.load() + float(np.abs(K).max(initial=0.0))
     if left > IN_EQUILIBRIUM * load:
         raise ModelError(
             f"the state is not an equilibrium: forces along the free motions are {left / load:.2g} of the loads; pass "
             "m.equilibrium(state).state"
         )
-    _check_smooth("coordinates", corner, load)
+    _check_smooth("coordinates", rest.corner(free, poses), load)
     D, corner = rest.damping(free)
     _check_smooth("rates", corner, max(float(np.abs(D).max(initial=0.0)), LEAST_DAMPING * load))
     left_of, sizes, right_of = np.linalg.svd(K, full_matrices=False)

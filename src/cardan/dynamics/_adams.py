@@ -10,7 +10,7 @@ STEP is kept.  The kernel returns if it needs values that only Python computes (
 tells where it continues when it is called again.
 """
 
-from cardan.dynamics._equations import retract, set_drivers
+from cardan.dynamics._equations import SOLVE, call_algebra, call_pose_algebra, retract, roots, set_drivers
 from cardan.dynamics._instant import ACCELERATE, APPROACH, CLOSE, CURVATURE, KEEP, LINEARIZE, SEEK, at_instant, at_stops
 from cardan.dynamics.tables import (
     ACCEPT,
@@ -27,6 +27,7 @@ from cardan.dynamics.tables import (
     NOT_FINITE,
     OUTPUT,
     PREDICT,
+    PROJECTED,
     RUNNING,
     STEP_TOO_SMALL,
     WIDTH,
@@ -46,12 +47,17 @@ SHRINK = 0.2  # least factor on a refused step
 GROW = 2.0  # largest factor on an accepted step
 REDUCE = 0.5  # least factor on an accepted step
 WORTH_GROWTH = 1.25  # a step that could grow by less is kept, so that its weights are reused
+WORTH_REDUCTION = 0.9  # a step that should be reduced by less is kept
 TRAPPED = 1e-5  # of the largest step: a refused step this small, without loads, drivers and stops, is refused for noise
 LEAST_RATIO = 1e-12  # added to error/RTOL, which may be zero
 MOST_SHIFT = 10.0  # of RTOL: a variable step that is shifted more onto the constraints is refused
 FINITE = 1e200  # larger accelerations are refused: their squares would overflow
 
 PREDICTOR, CORRECTOR, LOWER = range(3)  # rules of Weights; the last one is a corrector of one order less
+MOST_NORMAL = 1e-8  # a larger error across the constraints may lead to another branch of a singular pose
+KEEPING = 0.3  # of RTOL: an error with which a step is kept
+CAREFUL = 20.0  # steps after a refused one
+CAREFUL_EXACT = 1e-12  # in place of Control.exact, in such steps
 ON = -1  # what a phase returns if the next phase follows
 
 
@@ -189,6 +195,42 @@ def correct(job, control, v, history, work):
 
 
 @inner
+def tangent_error(job, control, v, history, work):
+    """The estimated error of :func:`correct` without what the projection onto the constraints removes.
+
+    Accelerations near a singular pose have errors of rounding over σ³ across the branch of the motion.
+    """
+    n6 = WIDTH * job.bodies
+    h = control.step
+    k = int(min(control.known, control.order))
+    head = int(control.head)
+    weights = Weights(work.weights)
+    corrector = Rule(weights.rules, CORRECTOR)
+    lower = Rule(weights.rules, LOWER)
+    masses = roots(job)
+    x = work.x
+    largest = 0.0
+    for of_pose in range(2):
+        for i in range(n6):
+            e = 0.0
+            for j in range(k + 1):
+                a = work.new_a[i] if j == 0 else history[((head + j - 1) % HISTORY) * n6 + i]
+                e += a * (corrector.twice[j] - lower.twice[j] if of_pose else corrector.once[j] - lower.once[j])
+            x[i] = e * masses[n6 + i]
+        for i in range(job.equations):
+            x[n6 + i] = 0.0
+        if of_pose:
+            call_pose_algebra(job, SOLVE, control, work)
+        else:
+            call_algebra(job, SOLVE, control, work)
+        for i in range(n6):
+            unit = control.length if i % WIDTH < 3 else 1.0
+            size = h / unit if of_pose else 1.0 / (unit * max(1.0, abs(v[i]) / unit))
+            largest = max(largest, h * size * abs(x[i] * masses[2 * n6 + i]))
+    return largest
+
+
+@inner
 def store(job, control, t, q, v, a, multipliers, storage):
     """Append one row to the results: time, q, v, v̇, λ."""
     n6 = WIDTH * job.bodies
@@ -269,7 +311,7 @@ def next_step(control):
     if control.known <= control.order + 1.0 or control.hold <= control.order + 2.0:
         control.fresh = 1.0
     most = min(control.most_step, SAFETY * control.turn_step)
-    is_due = control.hold > k and (growth > WORTH_GROWTH or growth < SAFETY)
+    is_due = control.hold > k and (growth > WORTH_GROWTH or growth < WORTH_REDUCTION)
     is_starting = control.refused == 0.0 and growth > GROW
     is_far = control.step > control.turn_step
     if is_due or is_starting or is_far or (k < control.order and growth > 1.0):
@@ -386,6 +428,7 @@ def begin_step(job, control, q, v, history, work):
 def refuse(job, control, shrink):
     """Make a step again, shorter."""
     control.refused += 1.0
+    control.careful = max(control.careful, CAREFUL)
     control.hold = 0.0
     control.fresh = 1.0
     control.step *= shrink
@@ -395,16 +438,42 @@ def refuse(job, control, shrink):
 
 @inner
 def correct_step(job, control, v, history, work):
-    """CORRECT: evaluate at the predicted pose, correct and project; or refuse the step."""
+    """CORRECT: evaluate at the predicted pose, correct and project; or refuse the step.
+
+    Near a singular pose with a singular value σ, accelerations change by the error of a pose over σ.  The factor of the
+    pose before does not remove this error.  Careful steps therefore project the predicted pose with its own factor.
+    """
+    exact = control.exact
+    op = APPROACH | LINEARIZE | ACCELERATE
+    if control.careful > 0.0:
+        control.exact = min(exact, CAREFUL_EXACT)
+        op |= CLOSE | CURVATURE
+        for i in range(WIDTH * job.bodies):
+            work.shift[i] = 0.0
+    status = try_step(op, job, control, v, history, work)
+    control.exact = exact
+    return status
+
+
+@inner
+def try_step(op, job, control, v, history, work):
+    """The operations at the predicted pose, the corrector and the projection; or refuse the step."""
     new_q = work.new_q
     new_v = work.new_v
     new_a = work.new_a
     multipliers = work.multipliers
     control.shifted = 0.0
-    at_instant(APPROACH | LINEARIZE | ACCELERATE, job, control, new_q, new_v, new_a, multipliers, work)
+    if not at_instant(op, job, control, new_q, new_v, new_a, multipliers, work):
+        return refuse(job, control, SHRINK)
     if not is_finite(WIDTH * job.bodies, new_a):
         return NOT_FINITE
     error = correct(job, control, v, history, work)
+    is_noisy = control.careful >= CAREFUL and control.rtol < error < MOST_NORMAL and control.stabilization == PROJECTED
+    if is_noisy:
+        tangent = tangent_error(job, control, v, history, work)
+        if tangent <= control.rtol:
+            error = max(tangent, KEEPING * control.rtol)
+            control.careful += 1.0
     control.fresh = 1.0 if control.uneven > 0.0 else 0.0
     refused = control.rtol > 0.0 and error > control.rtol
     shrink = SHRINK
@@ -423,6 +492,7 @@ def correct_step(job, control, v, history, work):
         return refuse(job, control, shrink)
     control.last_error = error
     control.error = max(control.error, error)
+    control.careful = max(0.0, control.careful - 1.0)
     control.phase = ACCEPT
     return ASK_LOADS if job.asks != 0 else ON
 

@@ -172,6 +172,8 @@ def _act(op, ints, floats, q, v, out, last, memory):
         called = law.kind == CALLED
         reading = Reading(scratch)
         energy = 0.0
+        slope = 0.0
+        rate_slope = 0.0
         if (op == APPLY) != called and op != READ:
             for i in range(law.rows):
                 effort_rows[i] = 0.0
@@ -183,16 +185,24 @@ def _act(op, ints, floats, q, v, out, last, memory):
         else:
             e = last[k] if op == APPLY else 0.0
             update_scalar(op, law, numbers, t, e, tail(x, row), tail(rates, row), effort_rows, scratch)
-            if law.kind == LINEAR:
+            if law.kind == LINEAR and op == READ:
                 linear = Linear(numbers)
                 stretch = reading.coordinate - linear.rest
                 energy = 0.5 * linear.stiffness * stretch * stretch
+                slip = tanh(reading.rate / linear.speed)
+                slope = -linear.stiffness
+                rate_slope = -linear.damping - linear.coulomb / linear.speed * (1.0 - slip * slip)
+            elif law.kind == RECORDED:
+                slope = scratch[5]
+                rate_slope = scratch[6]
         if op == READ:
             result = Reading(out, k)
             result.coordinate = reading.coordinate
             result.rate = reading.rate
             result.effort = reading.effort
             result.energy = energy
+            result.slope = slope
+            result.rate_slope = rate_slope
     if op == READ:
         return 0
     add_transpose_times(loads.structure, jacobian, 1.0, efforts, out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from cardan.dynamics.loads import Load
 from cardan.dynamics.tables import WIDTH
 from cardan.lazy import LazyModule
 from cardan.math import euler
+from cardan.solvers.problem import Problem
 from cardan.solvers.tables import Structure
 from cardan.system import tables as layout
 from cardan.system.formulas import Values, plain_at
@@ -40,7 +42,7 @@ class Reading(NamedTuple):
     energy: float
 
 
-class _Law(NamedTuple):
+class Law(NamedTuple):
     """A law on the next ``rows`` rows of the load system."""
 
     name: str
@@ -51,7 +53,7 @@ class _Law(NamedTuple):
     function: Recorded | Called | None
 
 
-class _Wrench(NamedTuple):
+class Wrench(NamedTuple):
     """A wrench on a body by number; numbers: point and vector, in principal axes where they are in body axes."""
 
     body: int
@@ -80,13 +82,13 @@ class Forces:
         """values: of the formulas; they have their drawn values where none are given."""
         self.system = system
         nodes = None if values is None else values.nodes
-        self._laws: list[_Law] = []
-        self._wrenches: list[_Wrench] = []
+        self._laws: list[Law] = []
+        self._wrenches: list[Wrench] = []
         bundles = []
         for name, (relations, law, wrench, function) in [(load.name, load.action) for load in loads]:
             if law is not None:
                 bundles.append(Bundle(name, relations))
-                self._laws.append(_Law(name, *law, sum(r.primitive.rows for r in relations), function))
+                self._laws.append(Law(name, *law, sum(r.primitive.rows for r in relations), function))
             if wrench is not None:
                 body = system.index[wrench.body.name]
                 point = self._in_principal(
@@ -95,13 +97,12 @@ class Forces:
                 vector = np.array(wrench.vector)
                 vector = self._in_principal(body, vector) if wrench.in_body else vector
                 numbers = (*point.tolist(), *vector.tolist())
-                self._wrenches.append(_Wrench(body, wrench.is_torque, wrench.in_body, numbers, function))
+                self._wrenches.append(Wrench(body, wrench.is_torque, wrench.in_body, numbers, function))
         self._packed = System(bodies, bundles, angles, system.reference_frames, formulas=values)
         self._make_tables()
 
     def _make_tables(self) -> None:
-        functions = [law.function for law in self._laws] + [wrench.function for wrench in self._wrenches]
-        self.asks = any(isinstance(function, Called) for function in functions)
+        self.asks = any(isinstance(function, Called) for function in self.functions)
         self._to_origins = _to_origins(self.system)
         manifold = formulations.REGISTRY["manifold"]
         structure = formulations.structure(self._packed, manifold)
@@ -124,11 +125,12 @@ class Forces:
             called = isinstance(wrench.function, Called)
             table += [wrench.body, wrench.is_torque, wrench.in_body, called, len(numbers)]  # Wrench
             numbers += wrench.numbers
+        self._own_floats = _measured_from(self.system.origin, self._packed)
         self.table = tables.Loads.new(
             open=len(table),
             evaluator=manifold.evaluate(),
             ints=self._packed.addressed,
-            floats=_measured_from(self.system.origin, self._packed),
+            floats=self._own_floats,
             structure=structure,
             law_count=len(self._laws),
             wrench_count=len(self._wrenches),
@@ -165,18 +167,20 @@ class Forces:
 
     def read(self, t: float, q: FloatArray, v: FloatArray) -> dict[str, Reading]:
         """Of each load that has them: coordinate, rate and effort, and its potential energy [J]."""
-        out = self._readings(t, q, v)
+        out = self.readings(t, q, v)
         for row, law in zip(out, self._laws, strict=True):
             if isinstance(law.function, Called):
                 row["effort"] = law.function.number(t, float(row["coordinate"]), float(row["rate"]))
-        return {law.name: Reading(*row) for law, row in zip(self._laws, out.tolist(), strict=True)}
+        return {
+            law.name: Reading(*row[: len(Reading._fields)]) for law, row in zip(self._laws, out.tolist(), strict=True)
+        }
 
     def potential(self, q: FloatArray) -> float:
         """Potential energy [J] of all springs and bushings."""
-        return float(self._readings(0.0, q, np.zeros(WIDTH * len(self.system.names)))["energy"].sum())
+        return float(self.readings(0.0, q, np.zeros(WIDTH * len(self.system.names)))["energy"].sum())
 
-    def _readings(self, t: float, q: FloatArray, v: FloatArray) -> NDArray[Any]:
-        """A record of each law."""
+    def readings(self, t: float, q: FloatArray, v: FloatArray) -> NDArray[Any]:
+        """A record of each law, :class:`tables.Reading`; the effort of a called one is not known."""
         readings = np.zeros(len(self._laws), dtype=tables.Reading.dtype)
         self._call(tables.READ, q, v, readings.view(np.float64), _at(t))
         return readings
@@ -184,6 +188,26 @@ class Forces:
     def efforts(self, name: str, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
         """Efforts of one load that has a coordinate, at many instants; shapes (times,), (times, …)."""
         return np.array([self.read(*at)[name].effort for at in zip(times.tolist(), q, v, strict=True)])
+
+    @property
+    def laws(self) -> tuple[Law, ...]:
+        """Laws on the rows of :attr:`coordinates`, in their order."""
+        return tuple(self._laws)
+
+    @property
+    def functions(self) -> tuple[Recorded | Called | None, ...]:
+        """Users' functions of all laws and wrenches."""
+        return *[law.function for law in self._laws], *[wrench.function for wrench in self._wrenches]
+
+    @property
+    def wrenches(self) -> tuple[Wrench, ...]:
+        """Wrenches on bodies."""
+        return tuple(self._wrenches)
+
+    @cached_property
+    def coordinates(self) -> Problem:
+        """The coordinates that laws act on as rows of a problem, with their curvatures."""
+        return formulations.motion_problem(self._packed, "manifold").with_floats(self._own_floats)
 
     @property
     def named(self) -> list[str]:
@@ -215,7 +239,7 @@ class Forces:
         """
         given = np.zeros(len(self._laws) + 3 * len(self._wrenches))
         called = [(k, law.sort, f) for k, law in enumerate(self._laws) if isinstance(f := law.function, Called)]
-        readings: NDArray[Any] = self._readings(t, q, v) if called else np.empty(0)
+        readings: NDArray[Any] = self.readings(t, q, v) if called else np.empty(0)
         for k, sort, function in called:
             x, rate = float(readings["coordinate"][k]), float(readings["rate"][k])
             given[k] = function.number(t, x, rate)

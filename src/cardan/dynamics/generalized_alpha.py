@@ -9,8 +9,12 @@ is solved by Newton's iteration for a' and λ', with
     ⎡ (1 − α_m)/(1 − α_f) M + γ h C + β h² K   Jᵀ ⎤
     ⎣ J                                        −ε ⎦ ,   K = −∂Q/∂q,  C = −∂Q/∂v,
 
-K and C by differences, once per step.  ε makes redundant rows regular; the iteration removes its effect.  Then v' is
-projected onto J v = ġ in the metric of M.  Matrices are dense, and steps are computed in Python.
+K and C by differences, again where the iteration is slow.  ε makes redundant rows regular; the iteration removes its
+effect.  Then v' is projected onto J v = ġ in the metric of M.  Matrices are dense, and steps are computed in Python.
+
+The error of a pose is estimated as h² (β − 1/6) (a' − a), times the inverse of this matrix and the masses: a stiff load
+changes a much, and the pose little.  A step with too large an error is divided, as at the start of a run whose springs
+are far from their equilibrium: there ρ∞ = 0.8 damps their accelerations by this factor in each step.
 
 The projection leaves errors of first order in v̇' and λ'.  Outputs are therefore solved from M v̇ + Jᵀλ = Q,
 J v̇ = γ + g̈.
@@ -42,6 +46,8 @@ ITERATIONS: Final = 20  # of Newton's method in a step
 CONVERGED: Final = 1e-13  # relative to the extent, or in radians: a smaller change of the pose is rounding
 FEW: Final = 2  # iterations at least, so that multipliers converge too
 DIFFERENCE: Final = 1e-6  # of the extent, or rad; and of velocities above one
+SLOW: Final = 0.1  # of the change before: if it is not less, K and C are computed again
+HALVINGS: Final = 14  # of a step, at the most
 MOST_UNKNOWNS: Final = 600
 SAME_TIME: Final = 1e-12
 
@@ -69,6 +75,7 @@ class GeneralizedAlpha(Integration):
         self._hard = np.flatnonzero(equations.compliances == 0.0)  # equations; the others are inertias of joints
         self._rows: IntArray = equations.equations[self._hard]
         self._of_rates = self._of_rates[self._rows]
+        self._has_contacts = bool(equations.system.contacts)
         self._pseudo: FloatArray = np.empty(0)  # a
         self._multipliers: FloatArray = np.zeros(self._rows.size)
 
@@ -88,19 +95,39 @@ class GeneralizedAlpha(Integration):
             ahead = float(self.times[self.reached]) if self.reached < len(self.times) else until
             end = min(ahead, until)
             h = self.step if end - self.time > self.step * (1.0 + 1e-9) else end - self.time
-            status = self._step(h, end if h != self.step else self.time + h)
+            status = self._divided(h, end if h != self.step else self.time + h)
             if status != tables.RUNNING:
                 return status
-            c.taken += 1.0
             if c.error > tables.MOST_ERROR:
                 return tables.RUNNING
         return tables.RUNNING
 
+    def _divided(self, h: float, end: float) -> int:
+        """One step to a time, or several shorter ones if its error would be large; returns a status of tables."""
+        least, part, c = h * 0.5**HALVINGS, h, self.control
+        while True:
+            is_last = end - self.time <= part * (1.0 + 1e-9)
+            size, is_least = end - self.time if is_last else part, part <= least
+            status = self._step(size, end if is_last else self.time + size, is_refused=not is_least)
+            if status == tables.RUNNING:
+                c.taken += 1.0
+                if is_last or c.error > tables.MOST_ERROR:
+                    return status
+                part *= 2.0
+            elif is_least or status == tables.NOT_FINITE or (status == tables.NOT_CLOSED and self._has_contacts):
+                return status
+            else:
+                c.refused += 1.0
+                part = 0.5 * size
+
     def _short_step(self, h: float, end: float) -> int:
         return self._step(h, self.time + h) if end - self.time > h else self._step(end - self.time, end)
 
-    def _step(self, h: float, time: float) -> int:
-        """One step to a time; returns a status of tables."""
+    def _step(self, h: float, time: float, is_refused: bool = False) -> int:
+        """One step to a time; returns a status of tables.
+
+        is_refused: a step with a large error is not taken, and the status is STEP_TOO_SMALL.
+        """
         e, c = self.equations, self.control
         masses = e.masses.ravel()
         v_dot, a, v = self._last_acceleration().copy(), self._pseudo, self.v
@@ -108,7 +135,7 @@ class GeneralizedAlpha(Integration):
         problem = e.problem.with_floats(e.floats_at(time))
         rate, _ = rates.driver_rates(e.system, e.problem, time, self.q)
         rate = rate[self._rows]
-        matrix = None
+        matrix, before = None, np.inf
         for k in range(ITERATIONS):
             q = problem.retract(self.q, h * v + h * h * ((0.5 - BETA) * a + BETA * new_a))
             new_v = v + h * ((1.0 - GAMMA) * a + GAMMA * new_a)
@@ -135,12 +162,19 @@ class GeneralizedAlpha(Integration):
                 return tables.NOT_CLOSED
             if size <= CONVERGED and k >= FEW:
                 break
+            if size > max(SLOW * before, CONVERGED):
+                matrix = None
+            before = size
         else:
             return tables.NOT_CLOSED
         q = problem.retract(self.q, h * v + h * h * ((0.5 - BETA) * a + BETA * new_a))
         if not np.isfinite(q).all():  # a contact has ended
             return tables.NOT_CLOSED
-        largest = float((h * h * abs(BETA - 1.0 / 6.0) * np.abs(new_a - a) / self._units).max())
+        load = np.concatenate([MASS * masses * (new_a - a), np.zeros(len(f))])
+        moved = np.linalg.solve(matrix, load)[: masses.size]
+        largest = float((h * h * abs(BETA - 1.0 / 6.0) * np.abs(moved) / self._units).max())
+        if is_refused and not largest <= tables.MOST_ERROR:
+            return tables.STEP_TOO_SMALL
         c.error = max(c.error, largest)
         c.last_error = largest
         self.q[:] = q

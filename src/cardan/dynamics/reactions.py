@@ -44,12 +44,29 @@ class Reaction(NamedTuple):
     ``unique``: whether the equations of motion determine all of it, at all times.  If not, because equations are
     redundant, it is the solution of least norm.  ``determined``, shape (6,): the same for each component of force and
     torque.
+    Of a contact also ``normal`` and ``traction`` [N], the parts of the force, of the same shape: force = normal +
+    traction, and the torque is that against spin.  Without rolling the traction is zero.  None of other constraints.
     """
 
     force: FloatArray
     torque: FloatArray
     unique: bool
     determined: NDArray[np.bool_]
+    normal: FloatArray | None = None
+    traction: FloatArray | None = None
+
+    def __repr__(self) -> str:
+        known = "unique" if self.unique else "not unique"
+        if self.force.ndim == 1:
+            force, torque = (", ".join(f"{x:.4g}" for x in vector.tolist()) for vector in self[:2])
+            return f"<Reaction: force ({force}) N, torque ({torque}) N m, {known}>"
+        force, torque = (f"{np.linalg.norm(rows, axis=1).max(initial=0.0):.4g}" for rows in self[:2])
+        return f"<Reaction: {len(self.force)} times, force up to {force} N, torque up to {torque} N m, {known}>"
+
+    def at(self, time: int) -> Reaction:
+        """That of one of the times, by number; forces and torque have the shape (3,)."""
+        parts = (None if part is None else part[time] for part in (self.normal, self.traction))
+        return Reaction(self.force[time], self.torque[time], self.unique, self.determined, *parts)
 
 
 class Connection(NamedTuple):
@@ -138,16 +155,21 @@ class ConstraintForces:
         unit = _scales(self.equations)[0][numbers]
         return bool((np.abs(self.random[:, numbers] / unit) > UNIQUE).any())
 
-    def reaction(self, name: str, place: Place, axes: str) -> Reaction:
-        """Of a constraint on the body of a place, about the place's origin."""
+    def reaction(self, names: tuple[str, ...], place: Place, axes: str) -> Reaction:
+        """Of a constraint on the body of a place, about the place's origin.
+
+        names: that of the constraint, and of a contact that rolls also that of its rate row; both are added.
+        """
         length = self.equations.system.judged_length
-        components = self._at(name, place, axes, self.wrenches)
+        forces, torques = zip(*[self._at(name, place, axes, self.wrenches) for name in names], strict=True)
         determined = np.ones(6, dtype=bool)
         if self.free is not None:
-            force, torque = self._at(name, place, axes, self.free)
-            worst = np.abs(np.hstack([force * length, torque])).max(axis=0, initial=0.0)
-            determined = worst <= UNIQUE
-        return Reaction(*components, bool(determined.all()), determined)
+            loose = [self._at(name, place, axes, self.free) for name in names]
+            worst = np.sum([np.hstack([force * length, torque]) for force, torque in loose], axis=0)
+            determined = np.abs(worst).max(axis=0, initial=0.0) <= UNIQUE
+        traction = np.sum(forces[1:], axis=0) if len(names) > 1 else np.zeros_like(forces[0])
+        whole = np.sum(forces, axis=0), np.sum(torques, axis=0)
+        return Reaction(*whole, bool(determined.all()), determined, forces[0], traction)
 
     def _contact_points(self, touch: Touch) -> FloatArray:
         """Where a contact is [m] in world, shape (times, 3)."""
@@ -210,7 +232,11 @@ def read_reaction(
             offered = ", ".join(map(repr, on_body))
             raise ModelError(f"on is {on!r}; for {name!r} it must be {sides}one of the bodies {offered}")
         place = on_body[body]
-    return forces.reaction(name, place, axes)
+    if found.kind.role is not Role.CONTACT:
+        return forces.reaction((name,), place, axes)._replace(normal=None, traction=None)
+    rolling = connections.get(f"{name}{ROLLING}")
+    parts = (name, f"{name}{ROLLING}") if rolling is not None and rolling.kind.role is Role.RATE else (name,)
+    return forces.reaction(parts, place, axes)
 
 
 def read_effort(

@@ -3,15 +3,19 @@
 With N a basis of the free motions, J N = 0, and v̇ the acceleration from rest, M v̇ + Jᵀλ = Q,
 
     g(y) = NᵀM v̇     in the pose q ⊕ N y, projected onto the constraints,
-    K = −∂g/∂y,      by central differences of fourth order.
+    K = −∂g/∂y = Nᵀ (D(Jᵀλ) − DQ) N.
 
-M contains the inertias of joints.  N is that of y = 0.  So K contains the stiffness of the loads and that of the
-reactions, which turn with the parts.  N is orthonormal in radians and lengths over the extent L: g and K [J] depend on
-masses by weights alone.  Drivers, and parameters that are functions of time, keep the values of one time.
+M contains the inertias of joints.  N is that of y = 0, so that the change of λ has no part: NᵀJᵀ = 0.  D(Jᵀλ) with
+constant λ is the stiffness of the reactions, which turn with the parts (:mod:`cardan.dynamics.tangent`).  Differences
+of fourth order give what has no formula: functions that Python calls, inclinations near 0 or π, and the rows of rates.
+N is orthonormal in radians and lengths over the extent L: g and K [J] depend on masses by weights alone.  Drivers,
+and parameters that are functions of time, keep the values of one time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -21,12 +25,21 @@ from cardan.dynamics import tables
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import STAGE_EXACT, Integration
 from cardan.dynamics.joint_inertias import mass_root, mass_times
+from cardan.dynamics.tangent import Curvature, LoadTangent, Rows
 from cardan.errors import ModelError
+from cardan.lazy import LazyModule
 from cardan.system.state import FloatArray
+
+_blocks = LazyModule("cardan.solvers._blocks")
+_null_space = LazyModule("cardan.math._null_space")
 
 PROBE: Final = 5e-4  # [rad], lengths in L: largest motion of a body from one sample of the differences to the next
 RATE_PROBES: Final = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9)  # the same per second; friction is linear in small rates alone
 SMOOTH: Final = 1e-6  # relative: derivatives by two probes that differ by more need smaller probes
+DEPENDENT, INDEPENDENT = 1e-10, 1e-5  # of the longest row: a row of which less is left, and more, after reflections
+TINY: Final = 1e-300  # against division by zero
+EXCLUDED: Final = 1e-6  # [1], of a self-stress of size one: a smaller form is rounding
+SEED: Final = 0
 AT_REST: Final = 1e-12  # [rad/s], lengths in L
 
 
@@ -99,15 +112,44 @@ class AtRest(Integration):
 
     def free_motions(self, with_rate_rows: bool = True) -> FloatArray:
         """N in this pose, orthonormal in radians and lengths over L, shape (6 · bodies, freedoms)."""
+        free: FloatArray = self.columns[:, None] * null_space(self._scaled_jacobian(with_rate_rows))
+        return free
+
+    def _scaled_jacobian(self, with_rate_rows: bool) -> FloatArray:
+        """J of the equations that hold, lengths over L, long rows shortened."""
         e, p = self.equations, self.equations.problem
         rows = e.weights * self.active
         scaled: FloatArray = p.with_floats(self.floats).jacobian(self.q)[1][e.equations] * rows[:, None] * self.columns
         if e.poses is not None and not with_rate_rows:
             scaled = scaled[e.poses.equations]
-        _, sigma, v = np.linalg.svd(scaled * rates.shortening(scaled)[:, None])
-        rank = int((sigma > rates.RANK_RTOL * sigma.max(initial=0.0)).sum())
-        free: FloatArray = self.columns[:, None] * v[rank:].T
-        return free
+        shortened: FloatArray = scaled * rates.shortening(scaled)[:, None]
+        return shortened
+
+    def least_singular_value(self) -> float:
+        """Of J, relative to the largest; 1 without equations.  Those of redundant equations are left out."""
+        sigma = np.linalg.svd(self._scaled_jacobian(with_rate_rows=True), compute_uv=False)
+        relative = sigma / max(float(sigma.max(initial=0.0)), TINY)
+        return float(relative[relative > rates.RANK_RTOL].min(initial=1.0))
+
+    def is_singular(self, poses: FloatArray) -> bool:
+        """Whether second order excludes some of the free motions, as where branches of the motion cross.
+
+        λ with Jᵀλ = 0 is a self-stress.  Along a finite motion λ·f = 0, and so λ·S(u, u) = 0 for each of its rates u.
+        poses: N without rate rows.
+        """
+        if not self.is_redundant:
+            return False
+        e, p = self.equations, self.equations.problem
+        scaled = self._scaled_jacobian(with_rate_rows=False)
+        stresses = null_space(scaled.T)
+        chosen = slice(None) if e.poses is None else e.poses.equations
+        numbers = e.equations[chosen]
+        stress = stresses @ np.random.default_rng(SEED).standard_normal(stresses.shape[1])
+        weights = np.zeros(p.rows)
+        of_rows = (e.weights * self.active)[chosen]  # zero for limits that do not hold, and for inertias of joints
+        weights[numbers] = of_rows * rates.shortening(scaled) * stress
+        own = self._curvature().between(weights, poses, poses)
+        return bool(np.abs(own + own.T).max(initial=0.0) > EXCLUDED * max(float(np.linalg.norm(stress)), TINY))
 
     def mass_root(self, free: FloatArray) -> FloatArray:
         """T with NᵀM N = TᵀT, so that N T⁻¹ is a basis of the same motions with the unit matrix as its masses."""
@@ -119,7 +161,7 @@ class AtRest(Integration):
 
     def force(self, free: FloatArray) -> FloatArray:
         """g = NᵀM v̇, shape (freedoms,), of the pose that was placed last."""
-        found: FloatArray = free.T @ mass_times(self.equations, self.q, self._last_acceleration())
+        found: FloatArray = np.einsum("ij,i->j", free, mass_times(self.equations, self.q, self._last_acceleration()))
         return found
 
     def load(self) -> float:
@@ -129,11 +171,84 @@ class AtRest(Integration):
         loads = 0.0 if e.forces is None else self.columns * e.forces.total(self.time, self.q, still)
         return float(np.linalg.norm(weights) + np.linalg.norm(loads))
 
-    def stiffness(self, free: FloatArray, poses: FloatArray | None = None) -> tuple[FloatArray, float]:
-        """K, shape (freedoms, freedoms of poses), and the largest jump of a slope in this pose.
+    @cached_property
+    def _rows(self) -> Rows:
+        return Rows(self.equations.problem, self.columns)
 
-        poses: N without rate rows, if there are some.
-        """
+    @cached_property
+    def _load_rows(self) -> Rows:
+        assert self.equations.forces is not None
+        return Rows(self.equations.forces.coordinates, self.columns)
+
+    def _curvature(self) -> Curvature:
+        """DJ of the constraints in this pose."""
+        return Curvature(self.equations.problem.with_floats(self.floats), self._rows, self.q)
+
+    def stiffness(self, free: FloatArray, poses: FloatArray | None = None) -> FloatArray:
+        """K, shape (freedoms, freedoms of poses).  poses: N without rate rows, if there are some."""
+        e, right = self.equations, free if poses is None else poses
+        weights = np.zeros(e.problem.rows)
+        weights[e.equations] = self._end_multipliers()
+        weights[e.joint_inertias.rows] = 0.0  # forces of inertia
+        of_rates = np.zeros(e.problem.rows)
+        for row in e.system.rows:
+            if row.primitive.of_rates:
+                own = slice(row.start, row.start + row.primitive.rows)
+                of_rates[own], weights[own] = weights[own], 0.0
+        found = self._curvature().between(weights, free, right)
+        left_out: list[tuple[int, int]] = []
+        if e.forces is not None:
+            loads = LoadTangent(e.forces, self._load_rows, self.time, self.q, np.zeros_like(self.v))
+            left_out = loads.left_out
+            found += loads.stiffness(free, right)
+        if left_out or of_rates.any() or (e.forces is not None and e.forces.asks):
+            force = partial(self._without_formula, left_out, of_rates)
+            found -= self._slopes(free, right, force)[0]
+        return found
+
+    def _without_formula(self, left_out: list[tuple[int, int]], of_rates: FloatArray, q: FloatArray) -> FloatArray:
+        """Forces in a pose of functions that Python calls, of the laws left out, and of the rows of rates with λ."""
+        e, still = self.equations, np.zeros_like(self.v)
+        out, weighted = np.zeros_like(self.v), []
+        if e.forces is not None and e.forces.asks:
+            e.forces.extra(self.time, q, still, out)
+        if e.forces is not None and left_out:
+            efforts = np.zeros(e.forces.coordinates.rows)
+            found = e.forces.readings(self.time, q, still)["effort"]
+            for law, row in left_out:
+                efforts[row] = found[law]
+            weighted.append((e.forces.coordinates, efforts))
+        if of_rates.any():
+            weighted.append((e.problem.with_floats(self.floats), -of_rates))
+        for problem, weights in weighted:
+            force, entries = np.empty_like(out), problem.entries(q)[1]
+            _blocks.apply_transposed(problem.structure, np.where(np.isfinite(entries), entries, 0.0), weights, force)
+            out += force
+        return out
+
+    def _slopes(
+        self, free: FloatArray, motions: FloatArray, force: Callable[[FloatArray], FloatArray]
+    ) -> tuple[FloatArray, float]:
+        """Nᵀ ∂force/∂q along motions by differences, and the largest jump of a slope; poses are not projected."""
+        slopes, retract = [], self.equations.problem.retract
+        for motion in motions.T:
+            h = PROBE / self.size(motion)
+            slopes.append(_slope([free.T @ force(retract(self.q, k * h * motion)) for k in range(-2, 3)], h))
+        found = np.array([a for a, _ in slopes]).reshape(len(slopes), free.shape[1]).T
+        return found, max([b for _, b in slopes], default=0.0)
+
+    def corner(self, free: FloatArray, poses: FloatArray) -> float:
+        """The largest jump of a slope of g in this pose: of users' functions, and of curves and surfaces."""
+        e, still, found = self.equations, np.zeros_like(self.v), 0.0
+        forces = e.forces
+        if forces is not None and any(function is not None for function in forces.functions):
+            found = self._slopes(free, poses, lambda q: forces.total(self.time, q, still))[1]
+        if e.system.contacts or any(row.primitive.text for row in e.system.rows):
+            found = max(found, self.differences(free, poses)[1])
+        return found
+
+    def differences(self, free: FloatArray, poses: FloatArray) -> tuple[FloatArray, float]:
+        """K by differences of g in poses that are projected, and the largest jump of a slope."""
         here, g = self.q.copy(), self.force(free)
         slopes = []
 
@@ -146,13 +261,12 @@ class AtRest(Integration):
                 )
             return self.force(free)
 
-        for motion in (free if poses is None else poses).T:
+        for motion in poses.T:
             h = PROBE / self.size(motion)
             slopes.append(_slope([moved(k * h * motion) if k else g for k in range(-2, 3)], h))
         self.place(here)
-        return -np.array([a for a, _ in slopes]).reshape(len(slopes), g.size).T, max(
-            [b for _, b in slopes], default=0.0
-        )
+        found = -np.array([a for a, _ in slopes]).reshape(len(slopes), g.size).T
+        return found, max([b for _, b in slopes], default=0.0)
 
     def damping(self, free: FloatArray) -> tuple[FloatArray, float]:
         """−Nᵀ ∂Q/∂v N, shape (freedoms, freedoms), and the largest jump of a slope at rest."""
@@ -171,6 +285,26 @@ class AtRest(Integration):
             if np.abs(found - before).max(initial=0.0) <= SMOOTH * np.abs(found).max(initial=0.0):
                 return found, corner
         return found, np.inf
+
+
+def null_space(matrix: FloatArray) -> FloatArray:
+    """Orthonormal columns x with A x = 0.
+
+    Reflections of the rows decide the rank.  If what is left of a row is neither small nor large, singular values do.
+    """
+    rows, columns = matrix.shape
+    vectors, taus, sizes = matrix.copy().ravel(), np.empty(rows), np.empty(rows)
+    bounds, is_pivot = np.empty(2 * rows, dtype=np.int64), np.zeros(columns, dtype=np.int64)
+    largest = float(np.sqrt(np.einsum("ij,ij->i", matrix, matrix)).max(initial=0.0))
+    _null_space.reflect(rows, columns, vectors, DEPENDENT * largest, taus, sizes, bounds, is_pivot)
+    if ((sizes > DEPENDENT * largest) & (sizes < INDEPENDENT * largest)).any():
+        _, sigma, right = np.linalg.svd(matrix)
+        return np.asarray(right[int((sigma > rates.RANK_RTOL * sigma.max()).sum()) :].T)
+    left = np.flatnonzero(is_pivot == 0)
+    basis = np.zeros((columns, left.size))
+    basis[left, np.arange(left.size)] = 1.0
+    _null_space.expand(rows, columns, left.size, vectors, taus, bounds, basis.reshape(-1), np.empty(left.size))
+    return basis
 
 
 def _slope(values: list[FloatArray], h: float) -> tuple[FloatArray, float]:

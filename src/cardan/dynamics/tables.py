@@ -22,7 +22,7 @@ with the arguments (op, table, floats, q, v, out, control or efforts, work):
 ===== ===========================================================================================
 FORCE out += forces of all loads but the called ones, at the time control.ask_time
 APPLY out += forces of the called ones: an effort per law and a vector per wrench are given
-READ  out ← coordinate, rate, effort, potential energy of each law, at the time control.ask_time
+READ  out ← coordinate, rate, effort with derivatives, potential energy of each law, at control.ask_time
 ===== ===========================================================================================
 
 Soft rows act beside the equations, which hold exactly (:mod:`cardan.dynamics._soft`).  Their evaluator has two
@@ -236,12 +236,14 @@ class Linear(Table):
 
 
 class Reading(Table):
-    """What READ gives of a law."""
+    """What READ gives of a law; derivatives of a called or a MATRIX law are zero."""
 
     coordinate: Float
     rate: Float
     effort: Float
     energy: Float
+    slope: Float  # ∂effort/∂coordinate
+    rate_slope: Float  # ∂effort/∂rate
 
 
 class Wrench(Table):
@@ -430,3 +432,4 @@ class Control(Table):
     most_turn: Float  # [rad] of a body in a step; infinite if no stop needs it
     turn_step: Float  # [s] in which the fastest body turns so far
     compliant: Float  # number of rows of joints' inertias
+    careful: Float  # steps whose predicted poses are projected exactly: after one that was refused

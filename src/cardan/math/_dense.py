@@ -2,8 +2,8 @@
 
 from math import sqrt
 
-from cardan.kernel.jit import inner
-from cardan.kernel.memory import cut
+from cardan.kernel.jit import inner, jit
+from cardan.kernel.memory import cut, pointer
 
 
 @inner
@@ -41,6 +41,15 @@ def cholesky_solve(n, factor, b, x):
         x[i] = s
         for k in range(i):
             x[k] -= factor[row + k] * s
+
+
+@jit
+def solve_definite(n, a, damping, b, x):
+    """x ← (a + damping·I)⁻¹ b for a symmetric a, row-major, which is overwritten; False if this is not definite."""
+    if not cholesky(n, pointer(a), damping):
+        return False
+    cholesky_solve(n, pointer(a), pointer(b), pointer(x))
+    return True
 
 
 @inner
