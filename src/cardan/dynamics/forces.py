@@ -210,6 +210,11 @@ class Forces:
         return formulations.motion_problem(self._packed, "manifold").with_floats(self._own_floats)
 
     @property
+    def has_rates(self) -> bool:
+        """Whether laws act on rows of rates, which are not derivatives of functions."""
+        return any([row.primitive.of_rates for row in self._packed.rows])
+
+    @property
     def named(self) -> list[str]:
         """Names of the loads that have one coordinate."""
         return [law.name for law in self._laws if law.code != tables.MATRIX]

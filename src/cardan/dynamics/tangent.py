@@ -193,11 +193,14 @@ class LoadTangent:
     """−∂Q/∂q and −∂Q/∂v of loads at an instant, but for functions that Python calls and axes that are nearly parallel.
 
     ``left_out``: number and row of the laws of the latter, whose forces must be differenced.
+    ``of_rates``: whether a law acts on rows of rates, as a damper does.  These are not derivatives of functions, so
+    their stiffness is computed at rest only, where it is zero.
     """
 
     def __init__(self, forces: Forces, rows: Rows, t: float, q: FloatArray, v: FloatArray) -> None:
         self._forces, self._rows, self._v, self._q = forces, rows, v, q
         p = forces.coordinates
+        self.of_rates = forces.has_rates
         x, entries = p.entries(q)
         rates: FloatArray = rows.product(p.rows, entries, v[:, None])[:, 0]
         readings = forces.readings(t, q, v)
@@ -222,6 +225,7 @@ class LoadTangent:
 
     def stiffness(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """−leftᵀ ∂Q/∂q right; left and right: motions as columns."""
+        assert not (self.of_rates and self._v.any()), "rows of rates have a stiffness at rest only"
         found = np.zeros((left.shape[1], right.shape[1]))
         if self._curvature is not None:
             found -= self._curvature.between(self._efforts, left, right)
