@@ -51,12 +51,12 @@ def edges(system: System) -> Edges:
     motions, places_a, places_b, sizes, equations, pitches, offsets, counted, _, own = columns
     relations = system.constraints[::-1]
     first = dict(zip(relations, range(len(relations) - 1, -1, -1), strict=True))  # the last written is the first
-    a, b = ([number[place.body] for place in places] for places in (places_a, places_b))
+    a, b = [[number[place.body] for place in places] for places in (places_a, places_b)]
     angles = np.array([1 + number[serial] for serial in counted], dtype=np.int64)
     kinds = np.array([motion.translations for motion in motions]), np.array([motion.rotation for motion in motions])
-    a_frames, b_frames = (
-        _frames(system, kinds, angles > 0, places, bodies) for places, bodies in ((places_a, a), (places_b, b))
-    )
+    threads = angles > 0
+    a_frames = _frames(system, kinds, threads, places_a, a)
+    b_frames = _frames(system, kinds, threads, places_b, b)
     if any(offsets):
         a_frames[:, 4:] += np.array(offsets)[:, None] * _rotated(a_frames[:, :4], _Z)
     frames, starts = np.hstack([a_frames, b_frames]), [first[name] for name in names]

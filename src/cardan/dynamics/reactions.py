@@ -83,8 +83,8 @@ def connection(joint: Joint, by_end: Sequence[tuple[Place, ...]]) -> Connection:
 
     Of a rate row on one body: no frame a.  by_end: the frames of each end.
     """
-    places = tuple(place for own in by_end for place in own)
-    sides = places if len(by_end) == 1 else tuple(own[-1] for own in by_end)
+    places = tuple([place for own in by_end for place in own])
+    sides = places if len(by_end) == 1 else tuple([own[-1] for own in by_end])
     if joint.kind.role is Role.RATE:  # several features of it may be on one body
         sides = tuple({place.body: place for place in reversed(places)}.values())[::-1]
     a, b = sides if len(sides) == 2 else (None, sides[0] if len(sides) == 1 else None)

@@ -563,7 +563,9 @@ def plain(values: Sequence[Any]) -> tuple[float, ...]:
 
 def plain_at(values: Sequence[Any], nodes: Sequence[float] | None) -> tuple[float, ...]:
     """The values of numbers and formulas at values of the nodes of their book; at the drawn ones without them."""
-    if nodes is None or are_floats(values):
+    if _FLOATS.issuperset(map(type, values)):
+        return tuple(values)
+    if nodes is None:
         return plain(values)
     return tuple([nodes[value.index] if isinstance(value, Formula) else value for value in values])
 
