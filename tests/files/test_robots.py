@@ -393,8 +393,8 @@ def test_a_joint_may_have_the_name_of_its_body_and_masses_may_follow_from_shapes
     shape = '<geom type="sphere" size="1"/>'
     body = f'<body name="tail">{MASS}{shape}<joint name="tail"/><joint name="twist" axis="1 0 0"/></body>'
     m, said = mjcf_of(tmp_path, '<compiler inertiafromgeom="true"/>', body)
-    assert m["tail"].mass == 1.0 and m["tail_joint"].kind.name == "revolute"
-    assert "masses of bodies from their geometry; 1 kg is assumed (1: tail)" in said
+    assert m["tail"].mass == 0.0 and m["tail_joint"].kind.name == "revolute"
+    assert "masses of bodies from their geometry; they are massless (0 kg) (1: tail)" in said
     assert "the joint 'tail' is named 'tail_joint' here" in said
 
 

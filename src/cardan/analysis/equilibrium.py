@@ -257,8 +257,12 @@ def _is_stable(stiffness: FloatArray, load: float) -> bool | None:
 
 
 def _moving(rest: AtRest, free: FloatArray) -> str:
-    """The body that is accelerated most, in words."""
-    system, root = rest.equations.system, rest.mass_root(free)
+    """The body that is accelerated most, in words; that on which most force is left, if M is singular."""
+    system = rest.equations.system
+    if rest.equations.is_massless:
+        pushed = np.abs(free @ rest.force(free) / rest.columns).reshape(len(system.names), -1).max(axis=1)
+        return f"a force along the free motions of {system.names[int(pushed.argmax())]!r} is left"
+    root = rest.mass_root(free)
     along = free @ np.linalg.solve(root, np.linalg.solve(root.T, rest.force(free)))
     a = np.abs(at_origins(system, rest.q, along, along)[0])
     k = int(np.argmax(np.maximum(a[:, :3].max(axis=1) / system.judged_length, a[:, 3:].max(axis=1))))

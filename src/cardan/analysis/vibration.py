@@ -6,7 +6,7 @@ displacements y, and ẏ = NᵀM N_v u.  K and D: :mod:`cardan.dynamics.static_f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cardan.analysis.equilibrium import INDIFFERENT, assembled, released
 from cardan.coordinates.rates import at_origins
 from cardan.dynamics.build import equations_of
+from cardan.dynamics.massless import examine
 from cardan.dynamics.static_forces import AtRest
 from cardan.errors import ModelError
 from cardan.system.drawing import Drawing
@@ -39,6 +40,7 @@ class Linearization:
     shape (modes, bodies, 6), complex: amplitudes of the bodies as in ``basis``, the largest (lengths relative to the
     extent) is 1.
     ``stable``: False if an eigenvalue has a positive real part, None if a displacement meets no force, else True.
+    ``notes``: what is assumed about masses.  Idle rotations, which have neither inertia nor torque, are left out.
     """
 
     state: State
@@ -49,6 +51,7 @@ class Linearization:
     damping: FloatArray
     modes: ComplexArray
     stable: bool | None
+    notes: tuple[str, ...] = ()
 
     def text(self) -> str:
         """A table of the oscillations, and what else there is."""
@@ -61,7 +64,8 @@ class Linearization:
         rigid = sum(value == 0.0 for value in rest)
         lines += [f"eigenvalue {value:.6g} 1/s, without oscillation" for value in rest if value != 0.0]
         lines += [f"{rigid} eigenvalues are zero: rigid motions"] if rigid else []
-        return "\n".join([*lines, {True: "stable", False: "unstable", None: "indifferent"}[self.stable]])
+        lines.append({True: "stable", False: "unstable", None: "indifferent"}[self.stable])
+        return "\n".join([*lines, *[f"note: {note}" for note in self.notes]])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Linearization) and self.to_dict() == other.to_dict()
@@ -76,12 +80,13 @@ class Linearization:
             "eigenvalues": [[value.real, value.imag] for value in self.eigenvalues.tolist()],
             "A": self.A.tolist(),
             "stable": self.stable,
+            "notes": list(self.notes),
         }
 
 
 def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
     """See :meth:`cardan.Mechanism.linearize`."""
-    system, equations = drawing.system, equations_of(drawing)[0]
+    system, (equations, notes) = drawing.system, equations_of(drawing)
     velocities = getattr(start, "velocities", None)
     if velocities is not None and not np.abs(velocities).max(initial=0.0) <= AT_REST:
         k = int(np.abs(velocities).max(axis=1).argmax())
@@ -96,7 +101,8 @@ def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
     if rest.holding:
         names = ", ".join(map(repr, rest.holding))
         raise ModelError(f"the limits {names} are reached: the motion is not linear there; remove them, or move away")
-    free, poses = rest.free_motions(), rest.free_motions(with_rate_rows=False)
+    idle = examine(rest)
+    free, poses = (rest.without(idle.basis, rest.free_motions(with_rows)) for with_rows in (True, False))
     K, corner = rest.stiffness(free, poses)
     left, load = float(np.linalg.norm(rest.force(free))), rest.load() + float(np.abs(K).max(initial=0.0))
     if left > IN_EQUILIBRIUM * load:
@@ -121,7 +127,8 @@ def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
     none = np.zeros_like(rest.v)
     motions = [at_origins(equations.system, rest.q, motion, none)[0] for motion in bases[1].T]
     basis = np.array(motions).reshape(y, len(system.names), 6)
-    return _with_modes(found.state, A, basis, system.judged_length, bool(is_stiff.all()) and y == u)
+    modes = _with_modes(found.state, A, basis, system.judged_length, bool(is_stiff.all()) and y == u)
+    return replace(modes, notes=(*notes, *idle.notes))
 
 
 def _mass_basis(rest: AtRest, free: FloatArray) -> tuple[FloatArray, FloatArray]:

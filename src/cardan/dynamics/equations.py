@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System, ints_at
 
 AnyArray = NDArray[Any]  # of records
+
+LIGHT: Final = 1e-4  # of the metric: pseudo-masses, which the factor has where there is no mass
 
 
 class Stop(NamedTuple):
@@ -41,7 +43,9 @@ class PoseAlgebra(NamedTuple):
 class Equations:
     """Masses, gravity, constraints and linear algebra of a system whose reference frames are the principal frames.
 
-    ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  Threads may share it.
+    ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``metric``: the same, but positive where there is no
+    mass, for projections and scales; ``light``: with a small part of it there, the pseudo-masses of the factor.  No
+    result depends on both.  ``gravity`` [m/s²].  Threads may share it.
     ``equations``: the row of each equation, not ascending in general.  ``stops``: limits, each a row c − bound of the
     system that is an equation only while the bound is reached; ``stop_table`` and ``bounds``: their tables for kernels.
     ``forces``: of the loads, None if there are none.  ``rate_rows``: names of the constraints of velocities alone;
@@ -50,7 +54,13 @@ class Equations:
     """
 
     def __init__(
-        self, system: System, masses: FloatArray, gravity: Any, stops: Sequence[Stop] = (), forces: Forces | None = None
+        self,
+        system: System,
+        masses: FloatArray,
+        gravity: Any,
+        stops: Sequence[Stop] = (),
+        forces: Forces | None = None,
+        metric: FloatArray | None = None,
     ) -> None:
         self.system = system
         self.forces = forces
@@ -61,11 +71,12 @@ class Equations:
         self.rate_rows: tuple[str, ...] = tuple(dict.fromkeys(r.constraint for r in every if r.primitive.of_rates))
         self.poses = self._pose_algebra()
         own = self.problem.scales[: self.problem.rows][self.equations]
-        roots = np.sqrt(masses.ravel())
         self.masses = masses
+        self.metric = masses if metric is None else metric
         self.gravity: FloatArray = np.array(gravity, dtype=np.float64)
         self.coordinates = self.problem.sizes[3]
-        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity, own])
+        self.light = np.where(masses > 0.0, masses, LIGHT * self.metric)
+        self.values = self.mass_values(self.light)
         rows = {row.constraint: row.start for row in every}
         number = {int(row): k for k, row in enumerate(self.equations)}
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
@@ -90,10 +101,21 @@ class Equations:
         return PoseAlgebra(found, np.array([number[int(row)] for row in found.equations], dtype=np.int64))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Equations, (self.system, self.masses, self.gravity, self.stops, self.forces)
+        return Equations, (self.system, self.masses, self.gravity, self.stops, self.forces, self.metric)
 
     def __deepcopy__(self, memo: Any) -> Equations:
         return self
+
+    @property
+    def is_massless(self) -> bool:
+        """Whether M is singular: a body has no mass, or no inertia about an axis."""
+        return not self.masses.all()
+
+    def mass_values(self, used: FloatArray) -> FloatArray:
+        """The numbers of Job.masses, with the roots of other masses than M, which must be positive."""
+        roots = np.sqrt(used.ravel())
+        own = self.problem.scales[: self.problem.rows][self.equations]
+        return np.concatenate([self.masses.ravel(), roots, 1.0 / roots, self.gravity, own])
 
     @property
     def columns(self) -> int:

@@ -10,7 +10,8 @@ is solved by Newton's iteration for a' and λ', with
     ⎣ J                                        −ε ⎦ ,   K = −∂Q/∂q,  C = −∂Q/∂v,
 
 K and C by differences, once per step.  ε makes redundant rows regular; the iteration removes its effect.  Then v' is
-projected onto J v = ġ in the metric of M.  Matrices are dense, and steps are computed in Python.
+projected onto J v = ġ in the metric of M.  Matrices are dense, and steps are computed in Python.  Where M is singular,
+the matrix contains pseudo-masses, and the iteration removes their effect.
 
 The projection leaves errors of first order in v̇' and λ'.  Outputs are therefore solved from M v̇ + Jᵀλ = Q,
 J v̇ = γ + g̈.
@@ -99,7 +100,7 @@ class GeneralizedAlpha(Integration):
     def _step(self, h: float, time: float) -> int:
         """One step to a time; returns a status of tables."""
         e, c = self.equations, self.control
-        masses = e.masses.ravel()
+        masses, light = e.masses.ravel(), e.light.ravel()
         v_dot, a, v = self._last_acceleration().copy(), self._pseudo, self.v
         new_a, multipliers = a.copy(), self._multipliers.copy()
         problem = e.problem.with_floats(e.floats_at(time))
@@ -117,8 +118,8 @@ class GeneralizedAlpha(Integration):
                 c.ask_time = time
                 return tables.NOT_FINITE
             if matrix is None:
-                tangent = np.diag(MASS * masses) + self._tangent(time, q, new_v, force, h)
-                scales = 1.0 / np.maximum(np.sqrt((jacobian**2 / masses).sum(axis=1)), 1e-300)
+                tangent = np.diag(MASS * light) + self._tangent(time, q, new_v, force, h)
+                scales = 1.0 / np.maximum(np.sqrt((jacobian**2 / light).sum(axis=1)), 1e-300)
                 rows = jacobian * scales[:, None]
                 matrix = np.block([[tangent, rows.T], [rows, -EPSILON * np.eye(len(f))]])
             unbalanced = masses * new_v_dot + jacobian.T @ multipliers - force
@@ -169,21 +170,38 @@ class GeneralizedAlpha(Integration):
     def _accelerations(self, problem: Any, time: float, force: FloatArray) -> tuple[FloatArray, FloatArray]:
         """v̇ and λ of M v̇ + Jᵀλ = Q, J v̇ = γ + g̈ at the end of a step; force: Q, flat."""
         e = self.equations
-        roots = np.sqrt(e.masses.ravel())
+        roots = np.sqrt(e.metric.ravel())
         jacobian = problem.jacobian(self.q)[1][e.equations] / roots
         lengths = np.maximum(np.linalg.norm(jacobian, axis=1), 1e-300)
         rows = jacobian / lengths[:, None]
         _, growth = rates.driver_rates(e.system, e.problem, time, self.q)
         right = (rates.gamma_at(e.system, self.q, self.v, time) + growth)[e.equations] / lengths
         free = force / roots
+        if e.is_massless:
+            found = self._solved(rows, free, right)
+            rest = free - found * (e.masses > 0.0).ravel()
+            return found / roots, np.linalg.lstsq(rows.T, rest, rcond=EPSILON)[0] / lengths
         back = np.linalg.lstsq(rows, right - rows @ free, rcond=EPSILON)[0]
         return (free + back) / roots, np.linalg.lstsq(rows.T, -back, rcond=EPSILON)[0] / lengths
 
     def _projected(self, problem: Any, q: FloatArray, v: FloatArray, rate: FloatArray) -> FloatArray:
         """The velocity nearest to v in the metric of M with J v = ġ."""
         e = self.equations
-        roots = np.sqrt(e.masses.ravel())
+        roots = np.sqrt(e.metric.ravel())
         jacobian = problem.jacobian(q)[1][e.equations] / roots
         missing = rate - jacobian @ (roots * v)
+        if e.is_massless:
+            return v + self._solved(jacobian, np.zeros_like(v), missing) / roots
         found: FloatArray = v + np.linalg.lstsq(jacobian, missing, rcond=EPSILON)[0] / roots
+        return found
+
+    def _solved(self, rows: FloatArray, force: FloatArray, right: FloatArray) -> FloatArray:
+        """The least u with W u + Jᵀλ = force, J u = right, where W is 1, or 0 of directions without mass."""
+        has_mass = (self.equations.masses > 0.0).ravel()
+        left, sigma, v = np.linalg.svd(rows)
+        rank = int((sigma > EPSILON * sigma.max(initial=0.0)).sum())
+        part = v[:rank].T @ (left[:, :rank].T @ right / sigma[:rank])
+        free = v[rank:]
+        reduced = (free * has_mass) @ free.T
+        found: FloatArray = part + free.T @ np.linalg.lstsq(reduced, free @ (force - has_mass * part), rcond=EPSILON)[0]
         return found

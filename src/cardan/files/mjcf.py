@@ -25,7 +25,6 @@ from cardan.system import check
 from cardan.system.parts import Body
 
 REFUSED: Final = ("include", "replicate", "attach", "composite", "flexcomp", "flex", "plugin")
-LIGHT: Final = 1e-6  # of a body's mass: a body between two joints of one body
 FLAGS: Final = ("gravity", "equality", "limit")  # of the simulation; others are reported
 # attributes of <compiler> that change masses; they are reported
 MASSES: Final = ("settotalmass", "balanceinertia", "boundmass", "boundinertia", "inertiagrouprange")
@@ -153,7 +152,7 @@ class _Model:
         has_shape = any(child.tag == "geom" for child, _, _ in own)
         inertial = None if self.masses_from_shapes and has_shape else self._inertial(element)
         if inertial is None and has_shape:
-            self.report.count("masses of bodies from their geometry; 1 kg is assumed", name)
+            self.report.count("masses of bodies from their geometry; they are massless (0 kg)", name)
         if element.get("gravcomp") or element.get("mocap") == "true":
             self.report.count("gravcomp and mocap of bodies", name)
         joints = [
@@ -164,11 +163,9 @@ class _Model:
         report = robots.Report() if inertial is None and has_shape else self.report  # reported once, above
         last = parent, at
         for k, (joint, placed) in enumerate(joints[:-1]):
-            mass = LIGHT * (inertial.mass if inertial is not None else 1.0)
-            light = Inertial(mass, np.zeros(3), mass * np.eye(3) * 1e-4)
             called = robots.free_name(self.m, f"{name}_{k + 1}", "body", self.report)
-            between = robots.add_body(self.m, called, world, light, self.report)
-            self.report.say(f"body {name!r} has {len(joints)} joints: {called!r} of {mass:g} kg is between two of them")
+            between = robots.add_body(self.m, called, world, Inertial(0.0, np.zeros(3), np.zeros((3, 3))), self.report)
+            self.report.say(f"body {name!r} has {len(joints)} joints: {called!r} of 0 kg is between two of them")
             self._joint(joint, placed, *last, between, world, f"{name}_joint_{k + 1}", name)
             last = between, world
         body = robots.add_body(self.m, name, world, inertial, report)

@@ -15,6 +15,7 @@ from cardan.analysis.simulate import start_velocities
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
 from cardan.dynamics import tables as dynamics_tables
+from cardan.dynamics import massless
 from cardan.dynamics.build import equations_of, metric_equations
 from cardan.dynamics.equations import AnyArray
 from cardan.dynamics.integrate import Integration, Settings
@@ -90,7 +91,7 @@ EVENT_NAMES: Final = {
 class Session:
     """A mechanism that an operator moves, cycle by cycle; made by :meth:`cardan.Mechanism.session`.
 
-    One thread uses it at a time.
+    One thread uses it at a time.  ``notes``: what a dynamic session assumes about masses.
     """
 
     def __init__(
@@ -133,6 +134,7 @@ class Session:
         self._kernel: Any
         self._places: IntArray  # addresses of the arrays of the kernel
         self._closing: Closing | None = None
+        self.notes: tuple[str, ...] = ()  # on masses
         if check.flag(closed, "closed"):
             options = AssemblyOptions(formulation=formulation, tolerance=tolerance)
             self._begin(state, getattr(state, "time", None) if time is None else time, options)
@@ -149,7 +151,12 @@ class Session:
             raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
         mode = self.mode
         # in a kinematic session with a size of each body for its mass
-        self._equations = e = equations_of(self._drawing)[0] if mode == "dynamic" else metric_equations(self._drawing)
+        if mode == "dynamic":
+            self._equations, told = equations_of(self._drawing)
+            self.notes = tuple(told)
+        else:
+            self._equations = metric_equations(self._drawing)
+        e = self._equations
         if mode == "kinematic":
             driven = [signal.name for _, signal in e.system.signals if isinstance(signal, GivenRate)]
             if driven:
@@ -173,6 +180,9 @@ class Session:
         floats = e.floats_at(self._time)
         for place, _ in own.signals:
             self._run.floats[place] = floats[place]
+        idle = massless.examine(self._run).notes if mode == "dynamic" else ()
+        if idle:
+            raise ModelError(f"a hand could rotate a part without inertia: {idle[0]}; {massless.WAY_OUT}")
         self._coordinates: FloatArray = np.array(found.state.coordinates)
         self._make_tables()
         self._keep_start()
@@ -480,6 +490,8 @@ class Session:
                 )
             return role, check.positive(STIFFNESS if stiffness is None else stiffness, "stiffness"), 0.0
         mass = float(self._equations.masses[:, 0].sum())
+        if not mass and (stiffness is None or damping is None):
+            raise ModelError(f"give the hand on {name!r} stiffness= and damping=: no body has a mass to choose them by")
         k = FREQUENCY**2 * mass if stiffness is None else check.positive(stiffness, "stiffness")
         d = 2.0 * float(np.sqrt(k * mass)) if damping is None else check.positive(damping, "damping", zero=True)
         return role, k, d
@@ -496,7 +508,7 @@ class Session:
 
     def _size(self, number: int) -> float:
         """Radius of gyration of a body in the metric of the session [m]."""
-        own = self._equations.masses[number]
+        own = self._equations.metric[number]
         return float(np.sqrt(own[3:].max() / own[0]))
 
     def _put(self, hand: Hand) -> None:
