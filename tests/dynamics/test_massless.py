@@ -104,11 +104,11 @@ def test_a_double_pendulum_of_point_masses_over_time():
 
 
 def slider_crank(**rod):
-    """Crank r = 0.3 m with J = 0.2 kg m², rod l = 0.8 m, slider of 1.5 kg along x; gravity −y acts on the crank only."""
+    """Crank r = 0.3 m with J = 0.2 kg m², rod l = 0.8 m, slider of 1.5 kg along x; gravity −y acts on the crank."""
     m = cd.Mechanism(gravity=(0, -G, 0))
     angle, r, l = 0.7, 0.3, 0.8
     pin = r * np.array([np.cos(angle), np.sin(angle), 0])
-    end = pin + (np.sqrt(l * l - pin[1] ** 2), -pin[1], 0)
+    end = np.array([pin[0] + np.sqrt(l * l - pin[1] ** 2), 0, 0])
     tilt = np.arcsin(-pin[1] / l)
     crank = m.body("crank", orientation=(Z, angle), mass=2.0, center=(0.1, 0, 0), inertia=0.18 * np.eye(3))
     own = m.body("rod", position=pin, orientation=(Z, tilt), **rod)
@@ -165,9 +165,8 @@ def test_results_do_not_depend_on_pseudo_masses(light, monkeypatch):
         m.limit("stop", m["main"], lower=0.4)
         found = is_done(m.simulate(0.5, rtol=1e-10))
         assert found.events
-        return np.hstack(
-            [found.velocities("slider"), found.velocities("rod"), found.reaction("crank pin").force, found.energy.total[:, None]]
-        )
+        speeds = found.velocities("slider"), found.velocities("rod")
+        return np.hstack([*speeds, found.reaction("crank pin").force, found.energy.total[:, None]])
 
     before = run()
     monkeypatch.setattr(equations_of_motion, "LIGHT", light)
@@ -203,7 +202,7 @@ def test_a_shaft_without_mass_between_two_universal_joints():
 
 
 def robot(joined):
-    """Three links; the last carries a flange.  joined: flange as a massless body and a tool, both fixed, or one body."""
+    """Three links; the last carries a massless flange and a tool, all fixed to each other, or is one body with them."""
     m = cd.Mechanism()
     rng = np.random.default_rng(3)
     inertia = [np.diag(moments) for moments in rng.uniform(0.02, 0.03, (4, 3))]
@@ -211,13 +210,14 @@ def robot(joined):
     for k, axis in enumerate((Z, Y, Y)):
         link = m.body(f"link {k}", position=place, center=(0.1, 0, 0.05), mass=1.0 + k, inertia=inertia[k])
         m.revolute(f"joint {k}", last.frame(place if last is m.ground else (0.4, 0, 0), z=axis), link.frame(z=axis))
-        last, place = link, place + (0.4, 0, 0)
-    tool_place, arm = place + (0.05, 0, 0), np.array([0.05, 0, 0])
+        last, place = link, place + 0.4 * X
+    tool_place, arm = place + 0.05 * X, 0.05 * X
     if joined:
         mass, own = 0.5, 3.0
         apart = np.array([0.45, 0, 0]) - (0.1, 0, 0.05)
         middle = mass / (mass + own) * apart
-        both = inertia[2] + inertia[3] + mass * own / (mass + own) * (apart @ apart * np.eye(3) - np.outer(apart, apart))
+        steiner = mass * own / (mass + own) * (apart @ apart * np.eye(3) - np.outer(apart, apart))
+        both = inertia[2] + inertia[3] + steiner
         last.mass, last.center, last.inertia = own + mass, tuple(np.array([0.1, 0, 0.05]) + middle), both
         return m
     flange = m.body("flange", position=place)

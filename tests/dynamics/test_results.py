@@ -371,7 +371,8 @@ def test_loads_enter_driven_motions_and_efforts():
 
 def test_a_motion_whose_drivers_leave_a_freedom_has_no_reactions():
     m = pendulum()
-    m.revolute("B", m["bob"].frame((1, 0, 0)), m.body("tip", position=(1, 0, 0), mass=1.0, inertia=np.eye(3)).frame((-0.5, 0, 0)))
+    tip = m.body("tip", position=(1, 0, 0), mass=1.0, inertia=np.eye(3))
+    m.revolute("B", m["bob"].frame((1, 0, 0)), tip.frame((-0.5, 0, 0)))
     m.drive("motor", m["A"], lambda t: t)
     mov = m.move([0.0, 0.5, 1.0])
     with pytest.raises(ModelError, match="neither joints nor drivers"):

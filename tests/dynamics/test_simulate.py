@@ -327,7 +327,8 @@ def test_a_driver_that_touches_a_limit_does_not_push(value):
 def test_a_driver_pushes_through_a_free_part_only_where_that_part_is_stopped_too(options):
     """A free block falls onto a driven one, which lifts it until a ceiling stops both; a third block is free."""
     m = cd.Mechanism("blocks", gravity=(0, 0, -1))
-    a, b, c = (m.body(name, position=(0, 0, z), mass=1.0, inertia=BALL) for name, z in (("a", 0.0), ("b", 1.0), ("c", 0.0)))
+    heights = {"a": 0.0, "b": 1.0, "c": 0.0}
+    a, b, c = (m.body(name, position=(0, 0, z), mass=1.0, inertia=BALL) for name, z in heights.items())
     p = m.prismatic("p", m.ground.frame(), a.frame())
     m.limit("gap", m.prismatic("q", a.frame(), b.frame()), lower=0.4)
     m.cylindrical("r", a.frame(), c.frame())

@@ -241,8 +241,8 @@ def _go_on(
         if names:
             verb = "has" if len(names) == 1 else "have"
             words += f", because {', '.join(map(repr, names))} {verb} no finite force"
-        elif code == tables.NOT_FINITE and (names := massless.accelerated_without_mass(run)):
-            words += f", because a force acts on {names} along a motion without mass (0 kg, 0 kg m²)"
+        elif code == tables.NOT_FINITE and (pushed := massless.accelerated_without_mass(run)):
+            words += f", because a force acts on {pushed} along a motion without mass (0 kg, 0 kg m²)"
         elif run.push is not None:
             words = _of_push(run, run.push)
             run.end_here()

@@ -255,7 +255,7 @@ def is_unsettled(job, number, work):
     product = 0.0
     square = 0.0
     for i in range(n6):
-        size = max(size, max(abs(x[i]), abs(right[i])))
+        size = max(size, abs(x[i]), abs(right[i]))
         if mass[i] == 0.0:
             e = x[i] - last[i]
             moved = max(moved, abs(e))

@@ -14,13 +14,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from cardan.coordinates.rates import LONG_ROW, RANK_RTOL
+from cardan.coordinates.rates import RANK_RTOL
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Integration
 from cardan.dynamics.reactions import applied
 from cardan.dynamics.tables import WIDTH
 from cardan.errors import ModelError
 from cardan.solvers.linear import constraints
+from cardan.solvers.tables import LONG_ROW
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
 
@@ -188,9 +189,7 @@ def quoted(names: list[str]) -> str:
 
 def _is_rotation(twist: FloatArray) -> bool:
     """Whether a motion of a massless body, all six components, rotates it about an axis."""
-    return twist.size == WIDTH and bool(
-        abs(twist[:3] @ twist[3:]) <= RANK_RTOL and np.abs(twist[3:]).max() > RANK_RTOL
-    )
+    return twist.size == WIDTH and bool(abs(twist[:3] @ twist[3:]) <= RANK_RTOL and np.abs(twist[3:]).max() > RANK_RTOL)
 
 
 def _sparse(problem: Any, q: FloatArray) -> Any:

@@ -14,8 +14,8 @@ from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.simulate import start_velocities
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
-from cardan.dynamics import tables as dynamics_tables
 from cardan.dynamics import massless
+from cardan.dynamics import tables as dynamics_tables
 from cardan.dynamics.build import equations_of, metric_equations
 from cardan.dynamics.equations import AnyArray
 from cardan.dynamics.integrate import Integration, Settings

@@ -90,6 +90,8 @@ class Building(Methods):
 
         position [m].  orientation: a quaternion (w, x, y, z), a 3×3 matrix, (axis, angle), Euler angles by name such as
         ("xyz", (a, b, c)) (capital letters: about the axes of the body), or a SciPy Rotation.
+        mass [kg], inertia [kg m²] about the centre of mass, center [m]: without an inertia it is a point mass, and
+        without a mass massless.
         fixed: the body stays where it is drawn; ``body.fixed = False`` frees it.
         """
         if fixed is not False:
