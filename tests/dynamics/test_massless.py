@@ -10,9 +10,14 @@ from scipy.integrate import solve_ivp
 
 import cardan as cd
 from cardan.dynamics import equations as equations_of_motion
+from cardan.examples import REGISTRY
+from cardan.math import euler
+from gallery.checks import without_drivers
+from layers import sampled
 
 X, Y, Z = np.eye(3)
 G = 9.81
+SMALL = [name for name in REGISTRY if name not in ("strandbeest", "hoberman_ring")]
 
 
 def is_done(found):
@@ -471,3 +476,57 @@ def test_a_dynamic_session_with_a_massless_rod():
 def test_a_dynamic_session_refuses_idle_spins():
     with pytest.raises(cd.ModelError, match=r"the rotation of 'bob' is not determined.*inertia="):
         particle((0, 0, -1)).session(mode="dynamic")
+
+
+def null_space_accelerations(m, state):
+    """v̇ from rest, shape (bodies, 6), and whether M is definite on ker J: with M at the origins of the bodies,
+    v̇ = J⁺γ + N y,  NᵀM N y = Nᵀ(Q − M J⁺γ)."""
+    found = m.constraint_equations(state.with_rates(np.zeros((len(m.bodies), 6))))
+    J, gamma = found.jacobian[~found.guards], found.gamma[~found.guards]
+    M, Q = np.zeros((J.shape[1], J.shape[1])), np.zeros(J.shape[1])
+    for k, name in enumerate(found.bodies):
+        body, A, own = m[name], euler.matrix(state.quaternions[k]), slice(6 * k, 6 * k + 6)
+        lever = -A @ euler.tilde(np.array(body.center))
+        center = np.hstack([np.eye(3), lever])
+        turning = np.hstack([np.zeros((3, 3)), np.eye(3)])
+        inertia = np.zeros((3, 3)) if body.inertia is None else np.array(body.inertia)
+        M[own, own] = body.mass * center.T @ center + turning.T @ inertia @ turning
+        Q[own] = body.mass * center.T @ np.array(m.gravity)
+    _, sigma, v = np.linalg.svd(J)
+    N = v[int((sigma > 1e-9 * sigma[0]).sum()) :].T
+    part = np.linalg.lstsq(J, gamma, rcond=1e-9)[0]
+    reduced = N.T @ M @ N
+    if N.shape[1] and np.linalg.cond(reduced) > 1e9:
+        return None
+    return (part + N @ np.linalg.solve(reduced, N.T @ (Q - M @ part))).reshape(-1, 6)
+
+
+def with_random_masses(name, seed):
+    """A mechanism of the gallery without drivers; each body is rigid, a point mass, or massless."""
+    rng = np.random.default_rng([seed, len(name)])
+    m = without_drivers(REGISTRY[name].build())
+    m.gravity = (3.0, -7.0, -5.0)
+    for body in m.bodies.values():
+        kind = rng.integers(0, 3)
+        body.mass = rng.uniform(0.5, 2.0) if kind else 0.0
+        body.center = rng.uniform(-0.3, 0.3, 3) if kind else (0, 0, 0)
+        body.inertia = np.diag(rng.uniform(0.2, 0.3, 3)) if kind == 2 else np.zeros((3, 3))
+    return m
+
+
+@sampled("name, seed", [(name, seed) for name in SMALL for seed in range(12)], keep=12)
+def test_random_masses_agree_with_the_null_space(name, seed):
+    """Accelerations where they exist; otherwise bodies are named, in an error or in a note on idle spins."""
+    m = with_random_masses(name, seed)
+    state = m.assemble().state
+    exact = null_space_accelerations(m, state)
+    try:
+        found = m.simulate(1e-6, state, step=1e-6, method="rk4")
+    except cd.ModelError as error:
+        assert exact is None, error
+        assert "0 kg" in str(error)
+        return
+    idle = [note for note in found.notes if "is not determined" in note]
+    assert bool(idle) == (exact is None)
+    if exact is not None:
+        assert np.abs(found.states[0].accelerations - exact).max() <= 1e-8 * max(1.0, np.abs(exact).max()), found.text()

@@ -279,9 +279,7 @@ class Job(Table):
     loads: Address  # zero if there are none
     load_table: Ref[Loads]
     load_floats: Ref[Float]
-    # M; the roots of M with pseudo-masses, and 1 over them, WIDTH per body each; gravity; per equation the weight of
-    # its residual
-    masses: Ref[Float]
+    masses: Ref[Float]  # M, √(M + E), 1/√(M + E), WIDTH per body each; gravity; per equation the weight of its residual
     drivers: Ref[Driver]
     drive: Ref[Float]  # rows of g, ġ, g̈ of each driver and of each number that is a function of time
     times: Ref[Float]  # of outputs
