@@ -20,10 +20,12 @@ from cardan.dynamics.integrate import Integration
 from cardan.dynamics.reactions import applied
 from cardan.dynamics.tables import WIDTH
 from cardan.errors import ModelError
+from cardan.math import euler
 from cardan.solvers.linear import constraints
 from cardan.solvers.tables import LONG_ROW
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
+from cardan.system.tables import POSE
 
 DENSE: Final = 900  # columns of a part without mass: of larger ones the least singular value alone is computed
 LEAST: Final = 1e-7  # of entries of order one: a smaller singular value of a large part is zero
@@ -161,6 +163,19 @@ def examine(run: Integration) -> Idle:
     }
     notes = tuple([text.format(quoted(bodies)) for text, bodies in told.items() if bodies])
     return Idle(notes, np.hstack(basis) if basis else nothing)
+
+
+def idle_twists(run: Integration) -> tuple[dict[int, FloatArray], tuple[str, ...]]:
+    """Idle spins by the number of the body, shape (spins, 6) each, [m] and [rad] in principal axes; and the notes."""
+    idle, e = examine(run), run.equations
+    poses = run.q[: POSE * len(e.system.names)].reshape(-1, POSE)
+    found: dict[int, list[FloatArray]] = {}
+    for spin in (idle.basis * e.problem.scales[e.problem.rows :][:, None]).T:
+        twists = spin.reshape(-1, WIDTH)
+        body = int(np.abs(twists).max(axis=1).argmax())
+        moved = euler.rotate(euler.conjugate(poses[body, 3:]), twists[body, :3])
+        found.setdefault(body, []).append(np.concatenate([moved, twists[body, 3:]]))
+    return {body: np.array(twists) for body, twists in found.items()}, idle.notes
 
 
 def accelerated_without_mass(run: Integration) -> str:

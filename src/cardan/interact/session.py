@@ -49,6 +49,7 @@ STIFFNESS: Final = 1.0  # [N/m] of a hand, where none is given: its force is the
 FREQUENCY: Final = 30.0  # [rad/s] of the total mass on the spring of a hand in a dynamic session, critically damped
 PAUSE: Final = 5.0  # [s] within which a servo ends its cycle
 SMALLEST: Final = 1e-3  # of the extent: joints of a smaller piece are closed relative to this
+UNMOVED: Final = 1e-9  # of the extent: a point that a unit rotation moves by less is on its axis
 COPIED: Final = (
     "copy or pickle session.state, and continue with m.session(state), or what record.stop() returns, and repeat it "
     "with record.replay(m)"
@@ -180,9 +181,10 @@ class Session:
         floats = e.floats_at(self._time)
         for place, _ in own.signals:
             self._run.floats[place] = floats[place]
-        idle = massless.examine(self._run).notes if mode == "dynamic" else ()
-        if idle:
-            raise ModelError(f"a hand could rotate a part without inertia: {idle[0]}; {massless.WAY_OUT}")
+        self._idle: dict[int, FloatArray] = {}
+        if mode == "dynamic":
+            self._idle, idle_notes = massless.idle_twists(self._run)
+            self.notes += idle_notes
         self._coordinates: FloatArray = np.array(found.state.coordinates)
         self._make_tables()
         self._keep_start()
@@ -449,6 +451,7 @@ class Session:
             number = self._numbers[name]
             local = np.array(check.vector(point, what))
             role, stiffness, damping = self._spring(name, *spring)
+            self._check_idle(name, number, local, kind)
             if None not in self._hands:
                 raise ModelError(f"there are {tables.MOST_HANDS} hands already; release one of them first")
             index = self._hands.index(None)
@@ -495,6 +498,18 @@ class Session:
         k = FREQUENCY**2 * mass if stiffness is None else check.positive(stiffness, "stiffness")
         d = 2.0 * float(np.sqrt(k * mass)) if damping is None else check.positive(damping, "damping", zero=True)
         return role, k, d
+
+    def _check_idle(self, name: str, number: int, local: FloatArray, kind: str) -> None:
+        """ModelError if a hand would rotate a body about an axis without inertia."""
+        for twist in self._idle.get(number, ()):
+            frame = self._system.reference_frames[number]
+            arm = euler.rotate(euler.conjugate(frame[3:]), local - frame[:3])
+            moved = np.abs(twist[:3] + np.cross(twist[3:], arm)).max()
+            if kind != "point" or moved > UNMOVED * self._system.judged_length:
+                raise ModelError(
+                    f"a hand on {name!r} would rotate it, but it has no inertia there (0 kg m²), and no joint holds "
+                    "it; give inertia= to m.body, or grasp its centre of mass"
+                )
 
     def _normal(self, name: str, number: int, local: FloatArray, direction: Any) -> FloatArray:
         if direction is not None:
