@@ -708,6 +708,17 @@ def test_simulate_says_what_it_assumes_about_masses(capsys: Captured, tmp_path: 
     assert "'bob' has no mass (0 kg)" in capsys.readouterr().err
 
 
+def test_bench_of_a_mechanism_without_masses_says_why_it_has_no_simulation(capsys: Captured, tmp_path: Path) -> None:
+    m = cardan.Mechanism("hinge")
+    m.revolute("hinge", m.ground.frame(), m.body("leaf").frame())
+    path = tmp_path / "hinge.cardan.toml"
+    m.save(path)
+    assert main(["bench", "model", str(path), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "simulation, per step" not in json.loads(captured.out)["seconds"]
+    assert "the simulation is not measured: 'leaf' has no mass (0 kg)" in captured.err
+
+
 def test_simulate_as_json_and_as_files(capsys: Captured, tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     options = ["--free", "--gravity", "0", "-9.81", "0", "--step", "1e-3", "--frames", "3", "--csv", str(rows)]

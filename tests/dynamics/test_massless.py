@@ -551,3 +551,30 @@ def test_kernels_of_a_singular_mass_matrix_stay_within_their_arrays():
     found = is_done(chain(angles).simulate(3e-3, step=1e-3, method="rk4"))
     exact = chain_acceleration(angles, np.zeros(2))
     assert -found.states[0].accelerations[:, 4] == pytest.approx(exact, rel=1e-11)
+
+
+def test_a_force_on_a_massless_rod():
+    """By virtual work: (J + m x'²) θ̈ = −5 N · r cos θ/2 of a force at the middle of the rod, from rest."""
+    m = slider_crank()
+    m.gravity = (0, 0, 0)
+    m.force("push", m["rod"].point(0.4 * X), (0, -5.0, 0))
+    found = is_done(m.simulate(1e-3, step=1e-3, method="rk4"))
+    inertia = -7.0 / crank_growth()
+    assert found.accelerations("crank")[0, 5] == pytest.approx(-5.0 * 0.15 * np.cos(0.7) / inertia, rel=1e-11)
+
+
+def test_a_spring_hand_holds_a_mechanism_by_its_massless_rod():
+    """At rest: force · (velocity of the point) = −(power of gravity on the crank), for a unit rate of the crank."""
+    m = slider_crank()
+    with m.session(mode="dynamic", hand="spring") as session:
+        held = session.grasp("rod", (0.4, 0, 0))
+        for _ in range(4000):
+            session.step()
+        state = session.state
+        force = np.array(held.force)
+    assert np.abs(state.velocities).max() < 1e-6
+    rates = m.solve_rates(state, {"main": 1.0})
+    k = rates.names.index("rod")
+    speed = rates.velocities[k, :3] + euler.rotate(state.quaternions[k], np.cross(rates.velocities[k, 3:], 0.4 * X))
+    angle = 2 * np.arctan2(state.quaternions[0, 3], state.quaternions[0, 0])
+    assert force @ speed == pytest.approx(-2.0 * G * 0.1 * np.cos(angle), rel=1e-4)
