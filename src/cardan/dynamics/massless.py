@@ -27,7 +27,8 @@ from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
 from cardan.system.tables import POSE
 
-DENSE: Final = 900  # columns of a part without mass: of larger ones the least singular value alone is computed
+DENSE: Final = 100  # columns of a part without mass: of larger ones the least singular value alone is computed
+MOST_EXAMINED: Final = 1200  # columns of J₀: in larger mechanisms a force along a motion without mass is not looked for
 LEAST: Final = 1e-7  # of entries of order one: a smaller singular value of a large part is zero
 TAKES_PART: Final = 0.1  # of the largest component of a motion: a body with less is not named
 NEARLY: Final = 1e-3  # a singular value of J₀ below it: a motion that is nearly without mass
@@ -60,16 +61,21 @@ class _Massless:
 
     def own_motions(self, body: int) -> FloatArray:
         """Motions of one body alone, shape (its columns, motions), orthonormal."""
-        own = self.matrix[:, self.bodies == body].toarray()
-        own = own[np.abs(own).max(axis=1, initial=0.0) > 0.0]
+        own = self.of_body(body)
+        own = own[np.unique(own.indices)].toarray()
         _, sigma, v = np.linalg.svd(own)
         rank = int((sigma > RANK_RTOL * max(1.0, sigma.max(initial=0.0))).sum())
         found: FloatArray = v[rank:].T
         return found
 
+    def of_body(self, body: int) -> Any:
+        """The columns of a body."""
+        first, end = np.searchsorted(self.bodies, [body, body + 1]).tolist()
+        return self.matrix[:, first:end]
+
     def holders(self, body: int) -> set[str]:
         """Names of the constraints on a body."""
-        numbers = set(self.matrix[:, self.bodies == body].nonzero()[0].tolist())
+        numbers = set(self.of_body(body).nonzero()[0].tolist())
         rows = {int(self.equations.equations[k]) for k in numbers}
         every = self.equations.system.rows
         return {row.constraint for row in every if rows.intersection(range(row.start, row.start + row.primitive.rows))}
@@ -188,7 +194,7 @@ def accelerated_without_mass(run: Integration) -> str:
     if not (np.isfinite(force).all() and np.isfinite(q).all()):
         return ""
     seen = _Massless(e, q, run.floats, run.active)
-    if seen.columns.size > DENSE:
+    if seen.columns.size > MOST_EXAMINED:
         return ""
     _, sigma, motions = np.linalg.svd(seen.matrix.toarray())
     light = motions[int((sigma > NEARLY).sum()) :]
