@@ -43,9 +43,9 @@ class PoseAlgebra(NamedTuple):
 class Equations:
     """Masses, gravity, constraints and linear algebra of a system whose reference frames are the principal frames.
 
-    ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``metric``: the same, but positive where there is no
-    mass, for projections and scales; ``light``: with a small part of it there, the pseudo-masses of the factor.  No
-    result depends on both.  ``gravity`` [m/s²].  Threads may share it.
+    ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``is_massless``: whether M is singular.  ``metric``:
+    the same as M, but positive where there is no mass, for projections and scales; ``light``: with a small part of it
+    there, the pseudo-masses of the factor.  No result depends on both.  ``gravity`` [m/s²].  Threads may share it.
     ``equations``: the row of each equation, not ascending in general.  ``stops``: limits, each a row c − bound of the
     system that is an equation only while the bound is reached; ``stop_table`` and ``bounds``: their tables for kernels.
     ``forces``: of the loads, None if there are none.  ``rate_rows``: names of the constraints of velocities alone;
@@ -73,6 +73,7 @@ class Equations:
         own = self.problem.scales[: self.problem.rows][self.equations]
         self.masses = masses
         self.metric = masses if metric is None else metric
+        self.is_massless = not masses.all()
         self.gravity: FloatArray = np.array(gravity, dtype=np.float64)
         self.coordinates = self.problem.sizes[3]
         self.light = np.where(masses > 0.0, masses, LIGHT * self.metric)
@@ -105,11 +106,6 @@ class Equations:
 
     def __deepcopy__(self, memo: Any) -> Equations:
         return self
-
-    @property
-    def is_massless(self) -> bool:
-        """Whether M is singular: a body has no mass, or no inertia about an axis."""
-        return not self.masses.all()
 
     def mass_values(self, used: FloatArray) -> FloatArray:
         """The numbers of Job.masses, with the roots of other masses than M, which must be positive."""
