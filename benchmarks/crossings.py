@@ -15,14 +15,15 @@ import cardan as cd
 
 ROOT = "cardan."
 D, X, Z = (3.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+BALL = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # kg m²
 
 
 def four_bar() -> cd.Mechanism:
     """The RSUR four-bar."""
     m = cd.Mechanism("rsur")
-    crank = m.body("crank", orientation=(Z, 0.7))
-    coupler = m.body("coupler", position=(0.8, 0.6, 0.0), orientation=((0.0, 1.0, 0.0), -0.8))
-    rocker = m.body("rocker", position=D, orientation=("zxz", (0.0, -1.3, -1.4)))
+    crank = m.body("crank", orientation=(Z, 0.7), mass=1.0, inertia=BALL)
+    coupler = m.body("coupler", position=(0.8, 0.6, 0.0), orientation=((0.0, 1.0, 0.0), -0.8), mass=1.0, inertia=BALL)
+    rocker = m.body("rocker", position=D, orientation=("zxz", (0.0, -1.3, -1.4)), mass=1.0, inertia=BALL)
     m.revolute("A", m.ground.frame(z=Z, x=X), crank.frame(z=Z, x=X))
     m.spherical("B", crank.point((1, 0, 0)), coupler.point())
     m.universal("C", coupler.frame((4, 0, 0), z=Z), rocker.frame((2, 0, 0), z=Z))

@@ -52,7 +52,7 @@ def build(model: problems.Model) -> cd.Mechanism:
     m = adapter.build(model)
     for name, own in zip(m.system.names, lengths(model).values(), strict=True):
         length = own or 1.0  # the last link of an open chain has one joint
-        m[name].center = (0.5 * length, 0.0, 0.0)
+        m[name].mass, m[name].center = 1.0, (0.5 * length, 0.0, 0.0)
         m[name].inertia = np.diag([0.001, length * length / 12.0, length * length / 12.0])
     return m
 
@@ -148,7 +148,12 @@ def hub(arms: int) -> cd.Mechanism:
         at = np.array([np.cos(angle), np.sin(angle), 0.0])
         p = (np.cos(0.5 * angle), 0.0, 0.0, np.sin(0.5 * angle))
         arm = m.body(
-            f"arm {k}", position=at, orientation=p, center=(0.5, 0, 0), inertia=np.diag([0.001, 1 / 12, 1 / 12])
+            f"arm {k}",
+            position=at,
+            orientation=p,
+            center=(0.5, 0, 0),
+            mass=1.0,
+            inertia=np.diag([0.001, 1 / 12, 1 / 12]),
         )
         m.revolute(f"hinge {k}", wheel.frame(at), arm.frame())
     return m

@@ -14,6 +14,7 @@ import numpy as np
 import cardan as cd
 from gallery.checks import expect, rates, run_move
 from gallery.looks import rod
+from gallery.masses import with_masses
 
 RADIUS, LIFT = 0.5, 0.2  # m
 START = 0.2  # rad
@@ -37,7 +38,7 @@ def build() -> cd.Mechanism:
     m.prismatic("guide", m.ground.frame((RADIUS, 0.0, 0.0), x=X), slide.frame(x=X))
     m.point_on_curve("pin", slide.point(), path)
     m.drive("motor", shaft, angle)
-    return m
+    return with_masses(m)
 
 
 def angle(t: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 import cardan as cd
 from gallery.checks import expect, rates, run_move
 from gallery.looks import RUBBER, UNSEEN, block, stand
+from gallery.masses import with_masses
 from gallery.rolling import disc, expect_rolling
 
 LARGE, SMALL, APART = 0.3, 0.15, 0.8  # m
@@ -42,7 +43,7 @@ def build() -> cd.Mechanism:
     m.contact("on large", line, rims[0], mode="roll")
     m.contact("on small", line, rims[1], mode="roll")
     m.drive("motor", first, angle)
-    return m
+    return with_masses(m)
 
 
 def angle(t: Any) -> Any:

@@ -22,6 +22,7 @@ from cardan.examples import ExampleError
 from cardan.math import euler
 from gallery.checks import expect
 from gallery.looks import STEEL, rod
+from gallery.masses import with_masses
 
 ARM = 0.5  # m
 PIPE = 0.06  # m, radius of the drawn pipes
@@ -56,7 +57,7 @@ def build(pieces: int = ELBOWS) -> cd.Mechanism:
     for at, out in ((np.zeros(3), -directions[0]), (flange, axis)):
         rod(m.ground, at, at + 0.03 * out, 2.4 * PIPE)
         rod(m.ground, at + 0.03 * out, at + 0.2 * out, PIPE)
-    return m
+    return with_masses(m)
 
 
 def _draw(piece: cd.Body) -> None:

@@ -20,6 +20,7 @@ import cardan as cd
 from cardan.examples import ExampleError
 from cardan.math import euler
 from gallery.checks import expect, rates, rotated, run_move, without_drivers
+from gallery.masses import with_masses
 
 RODS = 5  # moving rods
 X, Y, Z = np.eye(3)
@@ -57,7 +58,7 @@ def build() -> cd.Mechanism:
         m.revolute(f"hinge_{k + 1}", far, rods[k].frame((0, 0, 0), z=Z, x=X))
     m.revolute("hinge_6", rods[-1].frame((1, 0, 0), z=_far_axis(RODS), x=X), m.ground.frame((0, 0, 0), z=-Y, x=X))
     m.drive("swing", m["hinge_1"], theta)
-    return m
+    return with_masses(m)
 
 
 def _check_angles(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float]:

@@ -13,6 +13,7 @@ import numpy as np
 import cardan as cd
 from gallery.checks import expect, rates, run_move
 from gallery.looks import UNSEEN, block, guide, stand
+from gallery.masses import with_masses
 from gallery.rolling import disc
 
 RADIUS, OFFSET = 0.3, 0.1  # m
@@ -36,7 +37,7 @@ def build() -> cd.Mechanism:
     m.prismatic("guide", m.ground.frame(z=Y, x=X), follower.frame(z=Y, x=X))
     m.contact("touch", follower.attach(cd.geometry.line((-0.25, 0.25)), color=UNSEEN), profile)
     m.drive("motor", shaft, angle)
-    return m
+    return with_masses(m)
 
 
 def angle(t: Any) -> Any:

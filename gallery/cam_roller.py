@@ -14,6 +14,7 @@ import numpy as np
 import cardan as cd
 from gallery.checks import expect, run_move
 from gallery.looks import block, guide, pin, stand
+from gallery.masses import with_masses
 from gallery.rolling import disc, expect_rolling
 
 RADIUS, OFFSET, ROLLER = 0.3, 0.1, 0.08  # m
@@ -42,7 +43,7 @@ def build() -> cd.Mechanism:
     m.revolute("axle", follower.frame(), roller.frame())
     m.contact("touch", profile, rim, mode="roll")
     m.drive("motor", shaft, angle)
-    return m
+    return with_masses(m)
 
 
 def height(phi: float) -> float:

@@ -19,6 +19,7 @@ import cardan as cd
 from cardan.math import euler
 from gallery.checks import expect, placed, rates, rotated, run_move
 from gallery.looks import BRASS, STEEL, block, rod, yoke
+from gallery.masses import with_masses
 
 BETA = radians(35.0)
 BEARING = 0.3  # m, from the joint to each bearing
@@ -63,7 +64,7 @@ def build() -> cd.Mechanism:
     end = (BEARING * OUTPUT[0], BEARING * OUTPUT[1], 0.0)
     m.revolute("output_bearing", m.ground.frame(end, z=OUTPUT, x=Z), driven.frame(output_end, z=X, x=Z))
     m.drive("motor", m["input_bearing"], input_angle)
-    return m
+    return with_masses(m)
 
 
 def _check_angles(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float]:

@@ -16,6 +16,7 @@ import numpy as np
 import cardan as cd
 from gallery.checks import expect, rates, run_move
 from gallery.looks import stand
+from gallery.masses import with_masses
 from gallery.rolling import oval, slip
 
 A, B, C = 0.5, 0.4, 0.3  # m: half axes, distance of a focus from the centre
@@ -35,7 +36,7 @@ def build() -> cd.Mechanism:
     m.revolute("B", m.ground.frame((2 * A, 0.0, 0.0)), second.frame())
     m.contact("touch", *faces)
     m.drive("motor", hinge, angle)
-    return m
+    return with_masses(m)
 
 
 def radius(phi: float) -> float:

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 import cardan as cd
 from cardan.math import euler
 from gallery.checks import expect, placed, rates, rotated, run_move
+from gallery.masses import with_masses
 
 BASE, PLATFORM, ARM, ROD, APART = 0.3, 0.1, 0.4, 0.9, 0.1  # m: R, r, L, l, and half the distance between paired rods
 ARMS = 3
@@ -67,7 +68,7 @@ def build() -> cd.Mechanism:
             m.universal(f"cross_{k + 1}{side}", arm.frame((ARM, 0.0, shift), z=Z), rod.frame(z=Y))
             m.spherical(f"ball_{k + 1}{side}", rod.point((ROD, 0.0, 0.0)), platform.point(joint))
         m.drive(f"motor_{k + 1}", m[f"hinge_{k + 1}"], ArmAngle(k))
-    return m
+    return with_masses(m)
 
 
 def circle(t: Any) -> tuple[Any, Any, Any]:

@@ -20,6 +20,7 @@ import cardan as cd
 from cardan.math import euler
 from gallery.checks import expect, placed, rotated, run_move, velocity, without_drivers
 from gallery.looks import RUBBER, STEEL, block, rod
+from gallery.masses import with_masses
 
 PINION, CROWN, SIDE, BEVEL = 9, 36, 16, 10  # teeth
 MODULE = 0.01  # m of pitch diameter per tooth
@@ -78,7 +79,7 @@ def build() -> cd.Mechanism:
         m.gear(f"right_mesh_{k}", on_case["right"], pin, ratio=-SIDE / BEVEL)
     m.drive("engine", m["pinion_bearing"], engine)
     m.drive("road", cd.coordinate(wheels["left"].frame(z=X, x=Z), wheels["right"].frame(z=X, x=Z), "angle"), bend)
-    return m
+    return with_masses(m)
 
 
 def _bevel(body: cd.Body, teeth: int, end: Any, axis: Any, tooth: Any, depth: float, bore: float = 0.0) -> None:

@@ -20,6 +20,7 @@ import cardan as cd
 from cardan.math import euler
 from gallery.checks import expect, placed, rates, rotated, run_move
 from gallery.looks import block, rod, yoke
+from gallery.masses import with_masses
 
 SHAFT, OFFSET = 0.5, 0.25  # m: intermediate shaft, and distance between input and output
 BETA = asin(OFFSET / SHAFT)  # rad
@@ -61,7 +62,7 @@ def build() -> cd.Mechanism:
     m.universal("second", between.frame((SHAFT, 0, 0), z=Y), driven.frame(z=Z))
     m.cylindrical("output_bearing", m.ground.frame((0, OFFSET, 0), z=X, x=Z), driven.frame((STUB, 0, 0), z=X, x=Z))
     m.drive("motor", m["input_bearing"], input_angle)
-    return m
+    return with_masses(m)
 
 
 def _check_angles(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float]:

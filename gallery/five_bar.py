@@ -17,6 +17,7 @@ import numpy as np
 
 import cardan as cd
 from gallery.checks import expect, placed, run_move, velocity
+from gallery.masses import with_masses
 from gallery.planar import Plane, flat, intersect_circles, link, pin, side
 
 CRANK, LINK, BASE = 0.4, 0.6, 0.5  # m
@@ -54,7 +55,7 @@ def build() -> cd.Mechanism:
     pin(m, "E", m.ground, E, crank_e)
     m.drive("motor_a", m["A"], angle_a)
     m.drive("motor_e", m["E"], angle_e)
-    return m
+    return with_masses(m)
 
 
 def elbow(pivot: Plane, angle: float) -> Plane:

@@ -22,6 +22,7 @@ from cardan.examples import ExampleError
 from cardan.math import euler
 from gallery.checks import expect, placed, run_move, try_move, without_drivers
 from gallery.looks import STEEL, bar, block, rod
+from gallery.masses import with_masses
 from gallery.planar import Plane, Z, flat, intersect_circles, link, pin
 
 LEG = 0.7  # m
@@ -118,7 +119,7 @@ def build() -> cd.Mechanism:
     block(m.ground, (-0.72, -0.055, -0.38), (0.72, -0.025, 0.38), "#c8935a")
     m.drive("left_hand", m["left_elbow"], opening)
     m.drive("right_hand", m["right_elbow"], opening_right)
-    return m
+    return with_masses(m)
 
 
 def _angles(mechanism: cd.Mechanism, state: cd.State, name: str) -> tuple[float, float]:

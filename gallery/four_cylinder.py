@@ -21,6 +21,7 @@ import cardan as cd
 from cardan.math import euler
 from gallery import looks
 from gallery.checks import expect, placed, rates, rotated, run_move
+from gallery.masses import with_masses
 
 THROW, ROD, PITCH = 0.045, 0.14, 0.1  # m: r, l, and distance between cylinders
 THROWS = (0.0, pi, pi, 0.0)  # rad
@@ -64,7 +65,7 @@ def build() -> cd.Mechanism:
         _draw_cylinder(m.ground, x)
         _draw_rod(rod)
         _draw_piston(piston)
-    return m
+    return with_masses(m)
 
 
 def _draw_crankshaft(shaft: cd.Body) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import cardan as cd
 from gallery.checks import expect, rates, run_move
 from gallery.looks import UNSEEN, arc, bar, stand
+from gallery.masses import with_masses
 from gallery.rolling import disc
 
 CRANK, PIN = 0.5, 0.05  # m
@@ -68,7 +69,7 @@ def build() -> cd.Mechanism:
     m.revolute("B", m.ground.frame((APART, 0.0, 0.0)), wheel.frame())
     m.contact("slot", side, tip)
     m.drive("motor", shaft, crank_angle)
-    return m
+    return with_masses(m)
 
 
 def angle(phi: float) -> float:

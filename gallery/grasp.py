@@ -14,6 +14,7 @@ import numpy as np
 import cardan as cd
 from gallery.checks import expect, run_move
 from gallery.looks import bar, block, pin
+from gallery.masses import with_masses
 from gallery.rolling import disc, expect_rolling, oval
 
 LONG, HIGH, TIP = 0.06, 0.04, 0.015  # m
@@ -48,7 +49,7 @@ def build() -> cd.Mechanism:
     m.drive("turn", held, turning, of="angle")
     for axis, law in ((X, across), ((0.0, 1.0, 0.0), upwards)):
         m.drive(law.__name__, cd.coordinate(m.ground.frame(z=axis), thing.frame(z=axis), "displacement"), law)
-    return m
+    return with_masses(m)
 
 
 def turning(t: Any) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 
 import cardan as cd
 from gallery.checks import expect, placed, rotated, run_move
+from gallery.masses import with_masses
 from gallery.planar import Plane, link, pin
 
 SECTORS = 12
@@ -68,7 +69,7 @@ def build() -> cd.Mechanism:
         ray = m.ground.frame(z=(cos(k * ALPHA), sin(k * ALPHA), 0.0))
         m.point_on_line(f"slot_{k}", left[k].point((*LEFT_INNER, 0.0)), ray)
     m.drive("pull", m[f"slot_{SLOTS[0]}"], inner_radius)
-    return m
+    return with_masses(m)
 
 
 def _check_rays(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float, float]:

@@ -21,6 +21,7 @@ from cardan.examples import ExampleError
 from cardan.math import euler
 from gallery.checks import expect, placed, rates, rotated, run_move
 from gallery.looks import STEEL, arc, block, rod
+from gallery.masses import with_masses
 
 STATIONS = 6
 STEP = 2 * pi / STATIONS  # rad
@@ -70,7 +71,7 @@ def build() -> cd.Mechanism:
     m.couple("indexer", m["camshaft"], m["pivot"], index)
     m.couple("press", m["camshaft"], m["guide"], strike)
     m.drive("motor", m["camshaft"], cam_angle)
-    return m
+    return with_masses(m)
 
 
 def _draw(m: cd.Mechanism) -> None:

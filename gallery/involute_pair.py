@@ -14,6 +14,7 @@ import numpy as np
 import cardan as cd
 from gallery.checks import expect, rates, run_move
 from gallery.looks import UNSEEN, stand
+from gallery.masses import with_masses
 
 BASES = (1.0, 1.6)  # m
 APART = 2.9  # m
@@ -68,7 +69,7 @@ def build() -> cd.Mechanism:
         faces.append(gear.attach(flank(base), color=UNSEEN))
     m.contact("mesh", *faces)
     m.drive("motor", axles[0], angle)
-    return m
+    return with_masses(m)
 
 
 def angle(t: Any) -> Any:

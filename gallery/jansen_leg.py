@@ -21,6 +21,7 @@ import cardan as cd
 from cardan.examples import ExampleError
 from gallery import looks
 from gallery.checks import expect, placed, run_move
+from gallery.masses import with_masses
 from gallery.planar import Plane, flat, intersect_circles, link, pin, side
 
 CENTIMETRE = 0.01  # m
@@ -172,7 +173,7 @@ def build() -> cd.Mechanism:
         m.ground.attach(cd.shapes.cylinder(3 * RADIUS, BAR), m.ground.frame((*at, -1.4 * BAR)))
     looks.bar(m.ground, O, B, 2.0 * RADIUS, BAR, -1.4 * BAR)
     looks.rod(m.ground, (*B, -1.4 * BAR), (*B, BAR), RADIUS, looks.STEEL)
-    return m
+    return with_masses(m)
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:

@@ -15,6 +15,7 @@ import numpy as np
 import cardan as cd
 from gallery.checks import expect, placed, rates, run_move
 from gallery.looks import BONE, UNSEEN
+from gallery.masses import with_masses
 from gallery.rolling import oval_outline
 
 LONG, HIGH = 0.034, 0.025  # m: half axes of the condyle
@@ -53,7 +54,7 @@ def build() -> cd.Mechanism:
     m.contact("touch", plateau, condyle)
     m.distance("ligament", m.ground.point(ON_TIBIA), femur.point(ON_FEMUR), LIGAMENT)
     m.drive("bend", flat, angle, of="angle")
-    return m
+    return with_masses(m)
 
 
 def angle(t: Any) -> Any:

@@ -20,6 +20,7 @@ from cardan.examples import ExampleError
 from cardan.math import euler
 from gallery.checks import expect, placed, rates, rotated, run_move, without_drivers
 from gallery.looks import BRASS, RUBBER, STEEL, arc, block, rod
+from gallery.masses import with_masses
 
 PITCH = 0.002  # m per turn
 MOTOR, SPINDLE, DIAL = 0.08, 0.04, 0.05  # m: radii of the pulleys and of the pinion
@@ -55,7 +56,7 @@ def build() -> cd.Mechanism:
     m.belt("belt", m["motor_bearing"], m["spindle_bearing"], radius_1=MOTOR, radius_2=SPINDLE)
     m.rack("rack", m["dial_bearing"], m["slide"], radius=-DIAL, offset=OUT)
     m.drive("power", m["motor_bearing"], motor_angle)
-    return m
+    return with_masses(m)
 
 
 def _pulley(body: cd.Body, radius: float) -> None:

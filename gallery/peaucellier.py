@@ -16,6 +16,7 @@ import numpy as np
 
 import cardan as cd
 from gallery.checks import expect, placed, run_move
+from gallery.masses import with_masses
 from gallery.planar import flat, link, pin
 
 ARM, SIDE, CRANK = 1.0, 0.4, 0.4  # m: l, k, r
@@ -51,7 +52,7 @@ def build() -> cd.Mechanism:
     pin(m, "C_1", crank, (CRANK, 0.0), near_upper, (SIDE, 0.0))
     pin(m, "C_2", crank, (CRANK, 0.0), near_lower, (SIDE, 0.0))
     pin(m, "D", far_upper, (SIDE, 0.0), far_lower, (SIDE, 0.0))
-    return m
+    return with_masses(m)
 
 
 def _check_line(mechanism: cd.Mechanism, state: cd.State) -> float:

@@ -15,6 +15,7 @@ from math import cos, degrees, hypot, radians, sin, sqrt
 import cardan as cd
 from cardan.math import euler
 from gallery.checks import expect, placed
+from gallery.masses import with_masses
 
 CRANK, COUPLER, ROCKER, BASE = 1.0, 3.0, 2.0, 3.0  # m
 
@@ -35,7 +36,7 @@ def build() -> cd.Mechanism:
     m.revolute("B", crank.frame((CRANK, 0, 0), z=AXIS), coupler.frame((0, 0, 0), z=AXIS))
     m.revolute("C", coupler.frame((COUPLER, 0, 0), z=AXIS), rocker.frame((ROCKER, 0, 0), z=AXIS))
     m.revolute("D", m.ground.frame((BASE, 0, 0), z=AXIS), rocker.frame((0, 0, 0), z=AXIS))
-    return m
+    return with_masses(m)
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:

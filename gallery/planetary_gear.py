@@ -22,6 +22,7 @@ from cardan.examples import ExampleError
 from cardan.math import euler
 from gallery.checks import expect, rotated, run_move, velocity, without_drivers
 from gallery.looks import STEEL, rod
+from gallery.masses import with_masses
 from gallery.planar import X, Z
 
 SUN, PLANET, RING = 24, 36, 96  # teeth
@@ -84,7 +85,7 @@ def build() -> cd.Mechanism:
         m.gear(f"ring_mesh_{k + 1}", on_carrier["ring"], bearing, ratio=RING / PLANET, phase=phase(k))
     m.drive("motor", m["sun_bearing"], motor_angle)
     m.drive("brake", m["ring_bearing"], 0.0)
-    return m
+    return with_masses(m)
 
 
 def _angle(state: cd.State, body: str) -> float:

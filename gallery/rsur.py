@@ -17,6 +17,7 @@ import numpy as np
 import cardan as cd
 from cardan.math import euler
 from gallery.checks import expect, placed, rotated
+from gallery.masses import with_masses
 
 CRANK, COUPLER, ROCKER = 1.0, 4.0, 2.0  # m
 D = (3.0, 0.0, 1.0)  # m
@@ -36,7 +37,7 @@ def build() -> cd.Mechanism:
     m.spherical("B", crank.point((CRANK, 0, 0)), coupler.point((0, 0, 0)))
     m.universal("C", coupler.frame((COUPLER, 0, 0), z=Z), rocker.frame((ROCKER, 0, 0), z=Z))
     m.revolute("D", m.ground.frame(D, z=ROCKER_AXIS, x=ROCKER_ZERO), rocker.frame((0, 0, 0), z=Z, x=X))
-    return m
+    return with_masses(m)
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:

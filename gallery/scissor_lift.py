@@ -17,6 +17,7 @@ import numpy as np
 import cardan as cd
 from gallery.checks import expect, placed, rotated, run_move
 from gallery.looks import STEEL, block
+from gallery.masses import with_masses
 from gallery.planar import X, link, pin
 
 STAGES = 3
@@ -61,7 +62,7 @@ def build(stages: int = STAGES) -> cd.Mechanism:
             pin(m, f"right_{k}", rising[k - 1], end, falling[k])
     pin(m, "head", falling[-1], end, platform)
     m.point_on_line("upper_roller", rising[-1].point((BAR, 0.0, 0.0)), platform.frame(**rail))
-    return m
+    return with_masses(m)
 
 
 def _check_height(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float]:

@@ -17,6 +17,7 @@ import numpy as np
 import cardan as cd
 from cardan.math import euler
 from gallery.checks import expect, placed, rates, rotated, run_move
+from gallery.masses import with_masses
 
 CRANK, ROD, OFFSET = 0.2, 0.4, 0.05  # m
 PUBLISHED = {0: 0.59686269666, 90: 0.370809924355, 180: 0.19686269666}  # °, m; eleven digits or more
@@ -37,7 +38,7 @@ def build() -> cd.Mechanism:
     m.revolute("C", rod.frame((ROD, 0, 0), z=Z), slider.frame((0, 0, 0), z=Z))
     m.prismatic("slide", m.ground.frame((0, OFFSET, 0), z=X, x=Z), slider.frame((0, 0, 0), z=X, x=Z))
     m.drive("motor", hinge, crank_angle)
-    return m
+    return with_masses(m)
 
 
 def crank_angle(t: Any) -> Any:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import cardan as cd
 from cardan.math import euler
 from gallery.checks import expect, placed
+from gallery.masses import with_masses
 
 BASE_RADIUS, PLATFORM_RADIUS = 1.0, 0.6  # m
 BASE_ANGLES = (-10, 10, 110, 130, 230, 250)  # degrees, by leg
@@ -50,7 +51,7 @@ def build() -> cd.Mechanism:
     platform = m.body("platform", position=(0.0, 0.0, 1.0))
     for k, length in enumerate(lengths_at(known_pose())):
         m.distance(f"leg_{k + 1}", m.ground.point(BASE[k]), platform.point(PLATFORM[k]), length)
-    return m
+    return with_masses(m)
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:

@@ -13,6 +13,7 @@ import cardan as cd
 from cardan.math import euler
 from gallery.checks import expect, rotated
 from gallery.looks import STEEL, rod, yoke
+from gallery.masses import with_masses
 from gallery.stewart_distance import BASE, PLATFORM, lengths_at
 
 LEGS = 6
@@ -38,7 +39,7 @@ def build() -> cd.Mechanism:
         m.prismatic(f"P_{k + 1}", lower.frame((0, 0, 0), z=Z, x=X), upper.frame((0, 0, 0), z=Z, x=X))
         m.spherical(f"S_{k + 1}", upper.point((0, 0, 0)), platform.point(p))
     _draw_plates(m)
-    return m
+    return with_masses(m)
 
 
 def _draw_plates(m: cd.Mechanism) -> None:

@@ -21,6 +21,7 @@ from cardan.math import euler
 from gallery import looks
 from gallery.checks import expect, placed, rotated, run_move
 from gallery.jansen_leg import BAR, LENGTH, RADIUS, B, Leg
+from gallery.masses import with_masses
 
 THROWS = 18
 THIRD = 2 * pi / 3  # rad, from throw to throw
@@ -60,7 +61,7 @@ def build() -> cd.Mechanism:
         }
         throw = (LENGTH["m"] * cos(k * THIRD), LENGTH["m"] * sin(k * THIRD))
         leg.add(m, shaft, throw, sketch=sketch, layer=k * LAYER)
-    return m
+    return with_masses(m)
 
 
 def _draw_frame(m: cd.Mechanism, shaft: cd.Body) -> None:

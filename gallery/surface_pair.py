@@ -15,6 +15,7 @@ import numpy as np
 import cardan as cd
 from gallery.checks import expect, placed, run_move
 from gallery.looks import rod
+from gallery.masses import with_masses
 
 RING, TUBE, BALL = 0.4, 0.1, 0.15  # m
 ARM = 0.9  # m, of the ball
@@ -36,7 +37,7 @@ def build() -> cd.Mechanism:
     m.revolute("B", m.ground.frame(HINGE, z=Y), arm.frame(z=Y))
     m.contact("touch", torus, ball)
     m.drive("motor", hinge, angle)
-    return m
+    return with_masses(m)
 
 
 def clearance(state: cd.State) -> float:

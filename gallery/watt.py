@@ -21,6 +21,7 @@ import numpy as np
 import cardan as cd
 from cardan.examples import ExampleError
 from gallery.checks import expect, placed, run_move
+from gallery.masses import with_masses
 from gallery.planar import flat, link, pin
 
 ARM, HALF = 1.0, 0.25  # m: b and c
@@ -48,7 +49,7 @@ def build() -> cd.Mechanism:
     pin(m, "C", coupler, (2 * HALF, 0.0), right, (ARM, 0.0))
     pin(m, "D", m.ground, RIGHT, right)
     m.drive("swing", arm, arm_angle)
-    return m
+    return with_masses(m)
 
 
 def deviation(x: float, y: float) -> float:

@@ -80,7 +80,12 @@ def chain(bodies: int) -> Mechanism:
         angle = 0.6 if k % 2 else -0.6
         turned = (math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2))
         link = m.body(
-            f"link_{k}", position=at, orientation=turned, inertia=np.diag([0.01, 0.1, 0.1]), center=(0.5, 0, 0)
+            f"link_{k}",
+            position=at,
+            orientation=turned,
+            mass=1.0,
+            inertia=np.diag([0.01, 0.1, 0.1]),
+            center=(0.5, 0, 0),
         )
         m.spherical(f"joint_{k}", last, link.point())
         last = link.point((1, 0, 0))

@@ -740,10 +740,36 @@ def test_simulate_prints_coordinates_efforts_and_energy(capsys: Captured, monkey
     assert main(["simulate", "slider_crank", "--frames", "3", "--duration", "0.5"]) == 0
     text = capsys.readouterr().out
     assert "done: t = 0 … 0.5 s, 3 times" in text
-    assert "solid balls are assumed" in text
+    assert "no mass was given" not in text
     titles = [line for line in text.splitlines() if line.startswith("t [s]")]
     assert titles[0].split("  ")[-1].strip() == "energy [J]"
     assert "motor [N m]" in titles[0]
+
+
+def test_simulate_says_what_it_assumes_about_masses(capsys: Captured, tmp_path: Path) -> None:
+    m = cardan.Mechanism("pendulum")
+    m.revolute("hinge", m.ground.frame(z=(0, 1, 0)), m.body("bob", mass=2.0).frame((0, 0, 1), z=(0, 1, 0)))
+    path = tmp_path / "pendulum.cardan.toml"
+    m.save(path)
+    assert main(["simulate", str(path), "--duration", "0.1"]) == 0
+    assert "no inertia was given for bob: point masses, 0 kg m²" in capsys.readouterr().out
+    assert main(["simulate", str(path), "--duration", "0.1", "--json"]) == 0
+    assert any("bob: point masses, 0 kg m²" in note for note in read_json(capsys)["notes"])
+    m["bob"].mass = 0.0
+    m.save(path)
+    assert main(["simulate", str(path)]) == 2
+    assert "'bob' has no mass (0 kg)" in capsys.readouterr().err
+
+
+def test_bench_of_a_mechanism_without_masses_says_why_it_has_no_simulation(capsys: Captured, tmp_path: Path) -> None:
+    m = cardan.Mechanism("hinge")
+    m.revolute("hinge", m.ground.frame(), m.body("leaf").frame())
+    path = tmp_path / "hinge.cardan.toml"
+    m.save(path)
+    assert main(["bench", "model", str(path), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "simulation, per step" not in json.loads(captured.out)["seconds"]
+    assert "the simulation is not measured: 'leaf' has no mass (0 kg)" in captured.err
 
 
 def test_simulate_as_json_and_as_files(capsys: Captured, tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def test_a_cardan_joint_transmits_its_varying_speed_and_torque():
     bend, J_1, J_2 = 0.5, 0.3, 0.7
     m = cd.Mechanism(gravity=(0, 0, 0))
     out = np.array([np.sin(bend), 0, np.cos(bend)])
-    first = m.body("first", inertia=np.diag([1, 1, J_1]))
-    second = m.body("second", orientation=(Y, bend), inertia=np.diag([1, 1, J_2]))
+    first = m.body("first", mass=1.0, inertia=np.diag([1, 1, J_1]))
+    second = m.body("second", orientation=(Y, bend), mass=1.0, inertia=np.diag([1, 1, J_2]))
     m.revolute("in", m.ground, first, at=(0, 0, -1), axis=Z)
     m.revolute("out", m.ground, second, at=out, axis=out)
     m.universal("cross", first, second, at=(0, 0, 0), axis=Y, x=np.cross(Y, out))

@@ -157,7 +157,7 @@ def test_a_torsion_spring_counts_whole_turns():
 def coinciding(apart=(0.0, 0.0, 0.0), **options):
     """Two balls at almost one place, with a load on the distance of their centres."""
     m = cd.Mechanism("balls")
-    a, b = m.body("a", inertia=np.eye(3)), m.body("b", inertia=np.eye(3))
+    a, b = m.body("a", mass=1.0, inertia=np.eye(3)), m.body("b", mass=1.0, inertia=np.eye(3))
     if "f" in options:
         m.actuator("load", cd.coordinate(a.point(), b.point(), "distance"), options["f"])
     else:
@@ -196,7 +196,7 @@ def test_a_force_without_a_direction_is_not_a_number_and_is_named():
 
 def test_a_torque_between_parallel_axes_has_no_direction():
     m = cd.Mechanism("axes")
-    a, b = m.body("a", inertia=np.eye(3)), m.body("b", inertia=np.eye(3))
+    a, b = m.body("a", mass=1.0, inertia=np.eye(3)), m.body("b", mass=1.0, inertia=np.eye(3))
     m.spring("load", cd.coordinate(a.frame(), b.frame(), "inclination"), stiffness=1.0, rest=0.3)
     forces = forces_of(m)
     q = formulations.to_reference(forces.system, m.state.coordinates)
@@ -320,7 +320,8 @@ def slowly(t):
 
 def four_bar(driven=False):
     m = cd.Mechanism("four bar")
-    crank, coupler, rod = m.body("crank"), m.body("coupler", position=(1, 0, 0.2)), m.body("rod", position=(3, 0, 0))
+    places = {"crank": (0, 0, 0), "coupler": (1, 0, 0.2), "rod": (3, 0, 0)}
+    crank, coupler, rod = (m.body(name, position=at, mass=1.0, inertia=np.eye(3)) for name, at in places.items())
     a = m.revolute("A", m.ground.frame(), crank.frame())
     m.revolute("B", crank.frame((1, 0, 0)), coupler.frame())
     m.spherical("C", coupler.point((3, 0, 0)), rod.point((0, 2, 0)))
@@ -545,7 +546,7 @@ def test_loads_act_at_their_own_time():
 
 def test_a_torsion_spring_unwinds_over_many_turns_and_keeps_its_energy():
     m = cd.Mechanism("toy", gravity=(0, 0, 0))
-    wheel = m.body("wheel", inertia=np.eye(3))
+    wheel = m.body("wheel", mass=1.0, inertia=np.eye(3))
     hinge = m.revolute("hinge", m.ground.frame(), wheel.frame())
     m.spring("wound", hinge, stiffness=0.5, rest=40.0)
     assert m.system.counted_angles == ()
@@ -599,7 +600,7 @@ def test_a_simulation_names_a_load_that_fails():
     with pytest.raises(ModelError, match=r"actuator 'servo' at t = 0.5\d* s: its function raised ZeroDivisionError"):
         m.simulate(1.0, step=1e-2)
     balls = cd.Mechanism("balls")
-    a, b = balls.body("a", inertia=np.eye(3)), balls.body("b", inertia=np.eye(3))
+    a, b = balls.body("a", mass=1.0, inertia=np.eye(3)), balls.body("b", mass=1.0, inertia=np.eye(3))
     balls.spring("short", a.point(), b.point(), stiffness=1.0, rest=1.0)
     sim = balls.simulate(1.0, step=1e-2)
     assert not sim.ok and "because 'short' has no finite force" in sim.reason

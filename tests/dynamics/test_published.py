@@ -30,7 +30,7 @@ def rsur_with_masses():
     m = rsur().build().mechanism
     coupler = np.linalg.norm(m.joints["C"].ends[0].origin)
     for name, length in (("crank", 1.0), ("coupler", coupler), ("rocker", 2.0)):
-        m[name].center = (length / 2, 0.0, 0.0)
+        m[name].mass, m[name].center = 1.0, (length / 2, 0.0, 0.0)
         m[name].inertia = np.diag([0.001, length**2 / 12, length**2 / 12])
     return m
 
@@ -66,7 +66,7 @@ def test_a_simple_pendulum_follows_elliptic_functions(options):
 def double_four_bar():
     """Three rods on the ground and two couplers, each of 1 m and 1 kg; the ends of the couplers move at 1 m/s."""
     m = cd.Mechanism("double four-bar", gravity=(0.0, -9.81, 0.0))
-    rod = {"center": (0.5, 0.0, 0.0), "inertia": np.diag([0.001, 1 / 12, 1 / 12])}
+    rod = {"mass": 1.0, "center": (0.5, 0.0, 0.0), "inertia": np.diag([0.001, 1 / 12, 1 / 12])}
     upright = quaternion(rotation(Z, np.pi / 2))
     rods = [m.body(f"rod {k}", position=(k, 0, 0), orientation=upright, **rod) for k in range(3)]
     couplers = [m.body(f"coupler {k}", position=(k, 1, 0), **rod) for k in range(2)]
@@ -124,7 +124,7 @@ def test_bricard_keeps_its_energy():
     """Rods of 1 m and 1 kg with a square section of .1 m, over 10 s."""
     m = without_drivers(examples.REGISTRY["bricard"].build())
     for body in m.bodies.values():
-        body.center = (0.5, 0.0, 0.0)
+        body.mass, body.center = 1.0, (0.5, 0.0, 0.0)
         body.inertia = np.diag([0.01 / 6, 1.01 / 12, 1.01 / 12])
     energy = is_done(m.simulate(10.0, step=1e-3)).energy
     assert np.abs(energy.total - energy.total[0]).max() <= 1e-8 * energy.kinetic.max()
@@ -190,7 +190,7 @@ def test_free_rotation_follows_jacobi_functions(options, modulus_at, order):
     R = rotation((1.0, 2.0, 3.0), 0.8) if order != (0, 1, 2) else np.eye(3)  # body ← principal axes
     m = cd.Mechanism(gravity=(0.0, 0.0, 0.0))
     back = quaternion(R.T)
-    body = m.body("body", orientation=product(poses[0], back), inertia=R @ np.diag(moments) @ R.T)
+    body = m.body("body", orientation=product(poses[0], back), mass=1.0, inertia=R @ np.diag(moments) @ R.T)
     start = m.state.with_rates(np.array([[0.1, 0.2, 0.3, *(R @ omega[0])]]))
     found = is_done(m.simulate(100.0, start, times=times, **options))
     assert np.abs(found.velocities(body)[:, 3:] - omega @ R.T).max() <= 1e-7
@@ -203,7 +203,7 @@ def test_free_rotation_follows_jacobi_functions(options, modulus_at, order):
 def test_a_pendulum_agrees_with_adams():
     """Project Chrono's test of its revolute joint, whose figures are MSC Adams': 1 kg at 2 m, J = .1 kg m²."""
     m = cd.Mechanism(gravity=(0.0, 0.0, -9.80665))
-    bob = m.body("bob", position=(2.0, 0.0, 0.0), inertia=0.1 * np.eye(3))
+    bob = m.body("bob", position=(2.0, 0.0, 0.0), mass=1.0, inertia=0.1 * np.eye(3))
     m.revolute("A", m.ground.frame(z=Y), bob.frame((-2.0, 0.0, 0.0), z=Y))
     found = is_done(m.simulate(5.0, step=1e-3))
     assert found.positions(bob)[-1] == pytest.approx([-1.99968, 0.0, -0.0355587], abs=1e-4)
@@ -232,7 +232,7 @@ def crank_slider():
         mass=0.5,
         inertia=np.diag([1e-3, 7e-3, 7e-3]),
     )
-    slider = m.body("slider", position=(CRANK + ROD * np.cos(rise), OFFSET, 0), inertia=1e-3 * np.eye(3))
+    slider = m.body("slider", position=(CRANK + ROD * np.cos(rise), OFFSET, 0), mass=1.0, inertia=1e-3 * np.eye(3))
     m.revolute("A", m.ground.frame(z=Z, x=X), crank.frame(z=Z, x=X))
     m.revolute("B", crank.frame((CRANK, 0, 0), z=Z), rod.frame(z=Z))
     m.revolute("C", rod.frame((ROD, 0, 0), z=Z), slider.frame(z=Z))

@@ -210,7 +210,7 @@ def test_a_ball_on_a_turntable_orbits_at_two_sevenths():
     """Centre of a solid ball that rolls on a disc at Ω: a circle at the rate 2Ω/7."""
     omega, radius = 3.0, 0.1
     m = cd.Mechanism("turntable")
-    table = m.body("table", inertia=INERTIA)
+    table = m.body("table", mass=1.0, inertia=INERTIA)
     ball = m.body("ball", position=(0.5, 0, radius), mass=1.0, inertia=0.4 * radius**2 * np.eye(3))
     hinge = m.revolute("spindle", m.ground.frame(), table.frame())
     m.drive("motor", hinge, lambda t: omega * t)
@@ -269,7 +269,7 @@ def test_redundant_rate_rows_change_nothing_and_are_flagged():
 def test_a_rate_row_that_a_joint_implies_does_not_disturb_poses():
     """Its row is the derivative of a row of the joint: in the projection of poses they would contradict each other."""
     m = cd.Mechanism("pendulum")
-    arm = m.body("arm", center=(0.5, 0, 0), inertia=INERTIA)
+    arm = m.body("arm", center=(0.5, 0, 0), mass=1.0, inertia=INERTIA)
     m.revolute("hinge", m.ground.frame(z=Y), arm.frame(z=Y))
     free = m.simulate(5.0, step=1e-3)
     m.knife_edge("blade", arm.frame((0.7, 0, 0), z=Y))

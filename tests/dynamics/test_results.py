@@ -80,8 +80,8 @@ def double_four_bar():
     """IFToMM's A02: five links of 1 m, the first point moves with 1 m/s."""
     m = cd.Mechanism("a02", gravity=(0, -G, 0))
     J, up = np.diag([0.001, 1 / 12, 1 / 12]), (np.cos(np.pi / 4), 0, 0, np.sin(np.pi / 4))
-    r = [m.body(f"r{k}", position=(k, 0, 0), orientation=up, center=(0.5, 0, 0), inertia=J) for k in range(3)]
-    c = [m.body(f"c{k}", position=(k, 1, 0), center=(0.5, 0, 0), inertia=J) for k in range(2)]
+    r = [m.body(f"r{k}", position=(k, 0, 0), orientation=up, center=(0.5, 0, 0), mass=1.0, inertia=J) for k in range(3)]
+    c = [m.body(f"c{k}", position=(k, 1, 0), center=(0.5, 0, 0), mass=1.0, inertia=J) for k in range(2)]
     for k in range(3):
         m.revolute(f"A{k}", m.ground.frame((k, 0, 0)), r[k].frame())
     for name, a, b, end in (("B0", 0, 0, 0), ("B1", 1, 0, 1), ("C1", 1, 1, 0), ("C2", 2, 1, 1)):
@@ -242,7 +242,7 @@ def test_redundant_reactions_do_not_depend_on_masses_or_on_the_axes_of_the_world
 def test_a_rod_pulls_along_itself_and_a_gear_acts_on_both_wheels():
     """The reaction on the ground is the opposite of the others."""
     m = cd.Mechanism("gears", gravity=(0, 0, 0))
-    wheels = [m.body(f"w{k}", position=(k, 0, 0), inertia=np.eye(3)) for k in range(2)]
+    wheels = [m.body(f"w{k}", position=(k, 0, 0), mass=1.0, inertia=np.eye(3)) for k in range(2)]
     for k, wheel in enumerate(wheels):
         m.revolute(f"A{k}", m.ground.frame((k, 0, 0)), wheel.frame())
     m.gear("gear", m["A0"], m["A1"], ratio=-2.0)
@@ -265,7 +265,7 @@ def test_joint_axes_are_those_of_the_frame_on_the_body_that_is_asked_for():
     """Of joints, rods, couplings and drivers, on either body; on the body of a point, the axes of the body."""
     m = cd.Mechanism("train", gravity=(3.0, -7.0, -5.0))
     names = ("wheel", "arm", "bob")
-    wheel, arm, bob = (m.body(name, position=(k, 0, 0), inertia=np.eye(3)) for k, name in enumerate(names))
+    wheel, arm, bob = (m.body(name, position=(k, 0, 0), mass=1.0, inertia=np.eye(3)) for k, name in enumerate(names))
     frames = [
         m.ground.frame(z=(1, 2, 3)), wheel.frame(z=(1, 2, 3)),
         wheel.frame((1, 0, 0), z=(0, 1, 1)), arm.frame(z=(0, 1, 1)),
@@ -371,7 +371,8 @@ def test_loads_enter_driven_motions_and_efforts():
 
 def test_a_motion_whose_drivers_leave_a_freedom_has_no_reactions():
     m = pendulum()
-    m.revolute("B", m["bob"].frame((1, 0, 0)), m.body("tip", position=(1, 0, 0), inertia=np.eye(3)).frame((-0.5, 0, 0)))
+    tip = m.body("tip", position=(1, 0, 0), mass=1.0, inertia=np.eye(3))
+    m.revolute("B", m["bob"].frame((1, 0, 0)), tip.frame((-0.5, 0, 0)))
     m.drive("motor", m["A"], lambda t: t)
     mov = m.move([0.0, 0.5, 1.0])
     with pytest.raises(ModelError, match="neither joints nor drivers"):
@@ -471,6 +472,9 @@ def test_notes_do_not_name_the_masses_of_fixed_bodies():
     m.revolute("A", base, rod, at=(0, 0, 0), axis=(0, 1, 0))
     assert m.simulate(0.01).notes == ()
     base.fixed = False
+    with pytest.raises(cd.ModelError, match=r"'base' has no mass \(0 kg\)"):
+        m.simulate(0.01)
+    base.mass = 1.0
     assert any("base" in note for note in m.simulate(0.01).notes)
 
 

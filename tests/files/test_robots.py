@@ -440,3 +440,24 @@ def test_what_a_urdf_joint_has_and_is_not_read_is_reported(tmp_path: Path) -> No
         assert "limits of effort" in said and f"limits of {kind} joints (1: j)" in said
         if kind != "continuous":
             assert f"of {kind} joints (1: j)" in said
+
+
+def test_links_without_inertia_on_fixed_joints_are_simulated(tmp_path: Path) -> None:
+    """A compound pendulum: f = √(Σ m g d / (J + Σ m d²))/2π; the flange has no mass, and the tip no inertia."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(
+        """<robot name="arm"><link name="root"/><link name="flange"/>
+        <link name="arm"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
+          <inertia ixx="0.3" iyy="0.3" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <link name="tip"><inertial><mass value="0.5"/>
+          <inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="hinge" type="continuous"><parent link="root"/><child link="arm"/><axis xyz="0 1 0"/></joint>
+        <joint name="a" type="fixed"><parent link="arm"/><child link="flange"/><origin xyz="0 0 -0.9"/></joint>
+        <joint name="b" type="fixed"><parent link="flange"/><child link="tip"/><origin xyz="0 0 -0.1"/></joint>
+        </robot>"""
+    )
+    m, said = urdf.load(path)
+    found = m.linearize()
+    assert not any("assumed" in line for line in said)
+    exact = np.sqrt((2.0 * 0.5 + 0.5) * 9.81 / (0.3 + 2.0 * 0.25 + 0.5)) / (2.0 * np.pi)
+    assert found.frequencies == pytest.approx([exact], rel=1e-8)

@@ -105,7 +105,7 @@ def test_the_force_on_a_held_coupler_is_the_virtual_work_of_gravity():
     m = REGISTRY["rsur"].build()
     m.gravity = (3.0, -5.0, -9.81)
     for body in m.bodies.values():
-        body.inertia = np.diag([0.3, 0.4, 0.5])
+        body.mass, body.inertia = 1.0, np.diag([0.3, 0.4, 0.5])
     state = m.assemble().state
     moving = m.solve_rates(state, {"A": 1.0})
     with m.session(state, mode="dynamic") as ses:

@@ -37,9 +37,9 @@ def four_bar(a, b, c, d) -> cd.Mechanism:
 def slider_crank(a, b) -> cd.Mechanism:
     m = cd.Mechanism("slider_crank")
     bend = np.arcsin(a * np.sin(0.7) / b)
-    crank = m.body("crank", orientation=turned(0.7))
+    crank = m.body("crank", orientation=turned(0.7), mass=1.0, inertia=np.eye(3))
     rod = m.body("rod", position=(a * np.cos(0.7), a * np.sin(0.7), 0), orientation=turned(-bend))
-    slider = m.body("slider", position=(a * np.cos(0.7) + b * np.cos(bend), 0, 0))
+    slider = m.body("slider", position=(a * np.cos(0.7) + b * np.cos(bend), 0, 0), mass=1.0)
     m.revolute("A", m.ground.frame(), crank.frame())
     m.revolute("B", crank.frame((a, 0, 0)), rod.frame())
     m.revolute("C", rod.frame((b, 0, 0)), slider.frame())

@@ -173,7 +173,7 @@ def test_a_bad_target_in_the_shared_array_is_never_called_reached(mode, bad):
     """A device writes there without checks."""
     m = four_bar()
     for body in m.bodies.values():
-        body.inertia = np.eye(3)
+        body.mass, body.inertia = 1.0, np.eye(3)
     with m.session(mode=mode) as ses:
         hand = ses.grasp("crank", (1, 0, 0))
         before = ses.coordinates.copy()

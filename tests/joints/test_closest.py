@@ -39,8 +39,8 @@ class Balls:
 
 def pair(first, second, at=(0.1, 0.2, 2.1), **options) -> cd.Mechanism:
     m = cd.Mechanism("pair")
-    a = m.body("a", inertia=np.eye(3))
-    b = m.body("b", position=at, orientation=("xyz", (0.3, 0.5, 0.1)), inertia=np.eye(3))
+    a = m.body("a", mass=1.0, inertia=np.eye(3))
+    b = m.body("b", position=at, orientation=("xyz", (0.3, 0.5, 0.1)), mass=1.0, inertia=np.eye(3))
     faces = a.attach(first, a.frame((0.1, 0, 0))), b.attach(second, b.frame((0.05, 0.02, 0.0)))
     m.contact("c", *faces, **options)
     return m

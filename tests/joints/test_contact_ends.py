@@ -281,7 +281,7 @@ def test_a_dead_point_of_a_rolling_cam_is_no_end_of_its_contact():
 def test_the_last_state_of_a_simulation_is_at_the_end_of_a_path(options):
     """At default steps one of the short steps ends just where the path does, and the next one cannot begin there."""
     m = cd.Mechanism("path", gravity=(0, 0, 0))
-    b = m.body("b", position=(0.55, 0, 0), inertia=np.eye(3))
+    b = m.body("b", position=(0.55, 0, 0), mass=1.0, inertia=np.eye(3))
     m.path("p", b.frame(), m.ground.attach(cd.geometry.Curve([[0, 0, 0], [1, 0, 0], [2, 0.1, 0], [3, 0, 0]])))
     m.drive("d", cd.coordinate(m.ground.frame(), b.frame(), "x"), lambda t: 0.55 + t)
     simulation = m.simulate(4.0, **options)

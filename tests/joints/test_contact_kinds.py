@@ -56,7 +56,7 @@ def test_a_start_is_not_changed():
 def test_two_rods_cross_in_space():
     """The gap of crossing lines is their common perpendicular; sliding rods keep it."""
     m = cd.Mechanism("rods")
-    rod = m.body("rod", position=(0.1, 0.2, 0.5), orientation=("xyz", (0.0, 0.3, 1.1)), inertia=np.eye(3))
+    rod = m.body("rod", position=(0.1, 0.2, 0.5), orientation=("xyz", (0.0, 0.3, 1.1)), mass=1.0, inertia=np.eye(3))
     segments = [G.Curve(np.array([[-2.0, 0, 0], [0, 0, 0], [2.0, 0, 0.0]]), degree=1) for _ in range(2)]
     m.contact("x", m.ground.attach(segments[0]), rod.attach(segments[1]), side="crossing")
     d = m.state["rod"].matrix @ X
@@ -150,7 +150,7 @@ def test_seams_are_crossed_in_both_directions(kind):
     """A ball is followed two turns round a shape and back, as the kernel of motions does: no seam ends a contact."""
     shape, path = ROUND[kind]
     m = cd.Mechanism("seam")
-    ball = m.body("ball", position=path(0.3), inertia=np.eye(3))
+    ball = m.body("ball", position=path(0.3), mass=1.0, inertia=np.eye(3))
     m.contact("on", m.ground.attach(shape), ball.attach(G.sphere(0.1)))
     result = m.assemble()
     assert result.ok, result.text()

@@ -57,8 +57,8 @@ def pair(kind: str, mode: str = "slide") -> cd.Mechanism:
     """Two free bodies with the shapes of a kind."""
     first, second, side, at, turned = KINDS[kind]
     m = cd.Mechanism(kind)
-    a = m.body("a", inertia=np.eye(3))
-    b = m.body("b", position=at, orientation=("xyz", turned), inertia=np.eye(3))
+    a = m.body("a", mass=1.0, inertia=np.eye(3))
+    b = m.body("b", position=at, orientation=("xyz", turned), mass=1.0, inertia=np.eye(3))
     face = b.attach(second, b.frame((0.05, 0.02, 0.0)))
     m.contact("c", a.attach(first), face, mode=mode, side=side)
     return m

@@ -96,14 +96,17 @@ def test_an_equilibrium_that_hangs_on_a_contact_is_noted():
 
 
 def test_notes_of_a_motion_without_dynamics_say_why_forces_are_not_known():
+    """A thin rod, without a moment about its own axis, does not matter; a load that fails does."""
     m = cd.Mechanism("rod on a cam")
-    cam = m.body("cam", inertia=np.eye(3))
-    rod = m.body("rod", position=(0, 0.2, 0), inertia=np.diag((1.0, 0.0, 1.0)))  # no moment about its own axis
+    cam = m.body("cam", mass=1.0, inertia=np.eye(3))
+    rod = m.body("rod", position=(0, 0.2, 0), mass=1.0, inertia=np.diag((1.0, 0.0, 1.0)))
     shaft = m.revolute("shaft", m.ground.frame(), cam.frame((0.02, 0, 0)))
     m.prismatic("guide", m.ground.frame(z=Y, x=Z), rod.frame(z=Y, x=Z))
     m.contact("lift", rod.attach(G.line()), cam.attach(G.circle(0.1)))
     m.drive("motor", shaft, lambda t: t)
+    assert m.move([0.0, 0.5]).ok and not m.move([0.0, 0.5]).notes
+    m.force("gust", rod.point(), lambda t, state: (1 / 0, 0, 0))
     motion = m.move([0.0, 0.5])
     assert motion.ok
     (note,) = motion.notes
-    assert note.startswith("it is not known whether contacts pull") and "'rod'" in note
+    assert note.startswith("it is not known whether contacts pull") and "'gust'" in note

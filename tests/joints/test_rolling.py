@@ -357,7 +357,7 @@ def test_a_flat_follower_presses_on_its_cam_as_its_closed_form_says():
     """y = R + e sin φ: the force of the contact from mass, weight and spring, and the torque of the motor."""
     R, e, mass, stiffness, rate = 0.05, 0.02, 0.3, 500.0, 20.0
     m = cd.Mechanism("cam", gravity=(0, -9.81, 0))
-    cam, follower = m.body("cam", inertia=np.eye(3)), m.body("follower", position=(0, R, 0), mass=mass)
+    cam, follower = m.body("cam", mass=1.0, inertia=np.eye(3)), m.body("follower", position=(0, R, 0), mass=mass)
     shaft = m.revolute("shaft", m.ground.frame(), cam.frame())
     slide = m.prismatic("slide", m.ground.frame(z=Y, x=X), follower.frame(z=Y, x=X))
     m.contact("on", cam.attach(G.circle(R), cam.frame((e, 0, 0))), follower.attach(G.line(), follower.frame(x=X)))

@@ -80,7 +80,7 @@ def with_joint(kind: str) -> Callable[[cd.Mechanism], None]:
         is_first = REGISTRY[kind].takes == ("point", "frame")  # then end a is on the part, at −Rᵀd with Rᵀ in end b
         at, turned = (-R.T @ d, R.T) if is_first else (d, R)
         place = {"position": at + 0.5 * X, "orientation": turned}
-        part = m.body("part", **place, inertia=np.diag([0.1, 0.1, 0.1]))
+        part = m.body("part", **place, mass=1.0, inertia=np.diag([0.1, 0.1, 0.1]))
         a = m["crank"].frame((0.5, 0, 0), x=X)
         ends = (part.point(), a) if is_first else (a, part.frame(x=X))
         getattr(m, kind)("new", *ends, **options)
@@ -91,7 +91,7 @@ def with_joint(kind: str) -> Callable[[cd.Mechanism], None]:
 def with_parameters(m: cd.Mechanism) -> None:
     """Formulas in the frames of a joint, and at the point of a load."""
     length, tilt = m.parameter("length", 0.5, lower=0.1), m.parameter("tilt", 0.2)
-    part = m.body("part", position=(0.5, 0, 0), inertia=np.diag([0.1, 0.1, 0.1]))
+    part = m.body("part", position=(0.5, 0, 0), mass=1.0, inertia=np.diag([0.1, 0.1, 0.1]))
     m.revolute("new", m["crank"].frame((length, 0, 0), z=(0, tilt, 1)), part.frame(z=(0, 0.5 * tilt, 0.5)))
     m.force("push", part.point((length, 0, 0)), (0.1, 0.0, 0.0))
 
@@ -99,7 +99,7 @@ def with_parameters(m: cd.Mechanism) -> None:
 def with_period(m: cd.Mechanism) -> None:
     """An angle whose values are the same after a turn."""
     turn = m.parameter("turn", 0.2, period=2 * np.pi)
-    part = m.body("part", position=(0.5, 0, 0), inertia=np.diag([0.1, 0.1, 0.1]))
+    part = m.body("part", position=(0.5, 0, 0), mass=1.0, inertia=np.diag([0.1, 0.1, 0.1]))
     m.fixed("new", m["crank"].frame((0.5, 0, 0), x=(cd.cos(turn), cd.sin(turn), 0)), part.frame(x=X))
 
 
@@ -239,7 +239,7 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "a joint with an inertia": lambda m: setattr(m["A"], "inertia", 0.3),
     "attach": lambda m: m.body("new", position=(5, 5, 5)).attach(cd.shapes.gear(0.01, 20, 0.02), density=7850.0),
     "attach looks alone": lambda m: m["wheel"].attach(cd.shapes.tube(0.3, 0.2, 0.1), color="#336699"),
-    "a free body": lambda m: m.body("new", position=(5, 5, 5), inertia=np.eye(3)),
+    "a free body": lambda m: m.body("new", position=(5, 5, 5), mass=1.0, inertia=np.eye(3)),
     "redundant joints": lambda m: m.revolute("new", m["crank"].frame((1, 0, 0.3)), m["wheel"].frame((0, 0, 0.3))),
 }
 CAPABILITIES |= {kind: with_load(kind) for kind in loads.REGISTRY if kind not in CAPABILITIES}
@@ -444,7 +444,7 @@ NOT_FOR_PARAMETERS: dict[str, Callable[[cd.Mechanism, cd.Parameter], object]] = 
     "a mass": lambda m, p: m.body("new", mass=p),
     "a new mass": lambda m, p: setattr(m["wheel"], "mass", p),
     "a centre": lambda m, p: m.body("new", center=(p, 0, 0)),
-    "an inertia": lambda m, p: m.body("new", inertia=((p, 0, 0), (0, 1, 0), (0, 0, 1))),
+    "an inertia": lambda m, p: m.body("new", mass=1.0, inertia=((p, 0, 0), (0, 1, 0), (0, 0, 1))),
     "a position": lambda m, p: m.body("new", position=(p, 0, 0)),
     "an orientation": lambda m, p: m.body("new", orientation=(X, p)),
     "a stiffness": lambda m, p: m.spring("new", m["W"], stiffness=p),

@@ -38,8 +38,8 @@ def test_derivatives_by_differences_agree_with_the_exact_ones_at_a_gap(found: co
 
 def two_ellipsoids(gap: float) -> tuple[cd.Mechanism, Papers]:
     m = cd.Mechanism("pair")
-    a = m.body("first", inertia=np.eye(3))
-    b = m.body("second", position=(0.3, 0.2, 1.2), orientation=("xyz", (0.3, 0.2, 0.1)), inertia=np.eye(3))
+    a = m.body("first", mass=1.0, inertia=np.eye(3))
+    b = m.body("second", position=(0.3, 0.2, 1.2), orientation=("xyz", (0.3, 0.2, 0.1)), mass=1.0, inertia=np.eye(3))
     faces = a.attach(G.ellipsoid(0.6, 0.5, 0.4)), b.attach(G.ellipsoid(0.3, 0.4, 0.5), b.frame((0.05, 0.02, 0.0)))
     m.contact("touch", *faces, mode="roll")
     state = m.assemble().state

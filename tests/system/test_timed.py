@@ -114,7 +114,7 @@ def wheels():
     m = cd.Mechanism()
     hinges = []
     for k in range(2):
-        body = m.body(f"wheel_{k}", position=(2.0 * k, 0, 0), inertia=np.diag([0.3, 0.3, 0.5]))
+        body = m.body(f"wheel_{k}", position=(2.0 * k, 0, 0), mass=1.0, inertia=np.diag([0.3, 0.3, 0.5]))
         hinges.append(m.revolute(f"hinge_{k}", m.ground.frame((2.0 * k, 0, 0)), body.frame()))
     m.drive("motor", hinges[0], lambda t: 0.2 + 1.5 * t)
     m.gear("mesh", *hinges, ratio=lambda t: -1.0 - 0.2 * t * t, phase=lambda t: 0.1 * cd.sin(t))

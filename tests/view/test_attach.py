@@ -82,7 +82,7 @@ def test_shapes_add_up_and_can_be_detached():
     assert arm.attachments[1:] == (looks,)
     for one in arm.attachments:
         arm.detach(one)
-    assert (arm.mass, arm.center, arm.inertia) == (1.0, (0.0, 0.0, 0.0), None)
+    assert (arm.mass, arm.center, arm.inertia) == (0.0, (0.0, 0.0, 0.0), None)
     with pytest.raises(ModelError, match=r"must be one of body\.attachments"):
         arm.detach(ball)
 

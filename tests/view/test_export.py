@@ -29,7 +29,7 @@ def motion():
 def swinging():
     """A body on a rod of fixed length: a strut."""
     m = cd.Mechanism("rod")
-    bob = m.body("bob", position=(1, 0, 0))
+    bob = m.body("bob", position=(1, 0, 0), mass=1.0)
     m.distance("rod", m.ground.point(), bob.point(), 1.0)
     return m, m.simulate(0.5, rtol=1e-8, times=np.linspace(0, 0.5, 6))
 

@@ -297,8 +297,12 @@ def _is_stable(stiffness: FloatArray, load: float) -> bool | None:
 
 
 def _moving(rest: AtRest, free: FloatArray, g: FloatArray) -> str:
-    """The body that is accelerated most by the force g, in words."""
-    system, root = rest.equations.system, rest.mass_root(free)
+    """The body that the force g accelerates most, in words; that on which most force is left, if M is singular."""
+    system = rest.equations.system
+    if rest.equations.is_massless:
+        pushed = np.abs(free @ g / rest.columns).reshape(len(system.names), -1).max(axis=1)
+        return f"a force along the free motions of {system.names[int(pushed.argmax())]!r} is left"
+    root = rest.mass_root(free)
     along = free @ np.linalg.solve(root, np.linalg.solve(root.T, g))
     a = np.abs(at_origins(system, rest.q, along, along)[0])
     k = int(np.argmax(np.maximum(a[:, :3].max(axis=1) / system.judged_length, a[:, 3:].max(axis=1))))

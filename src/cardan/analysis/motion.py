@@ -193,16 +193,23 @@ class Motion(Readings):
         """Contacts that were drawn apart or on the other side; contacts that pull, with the first time where they do.
 
         The latter are found by inverse dynamics, if no freedom is undriven.  They are not part of :meth:`text`.
+        Where forces were computed, for them or for :meth:`effort` and :meth:`reaction`, also what was assumed about
+        masses.
         """
         if not self._system.contacts or not self.states or self.undriven:
-            return self._notes
+            return *self._notes, *self._mass_notes
         try:
             (forces, _), model = self._inverse()
         except ModelError as error:  # such as a body whose inertia allows no dynamics
             return *self._notes, f"it is not known whether contacts pull: {error}"
         q, v, a = _reactions.principal_rates(forces.equations.system, self.states)
         results = self.times, q, v, a, forces.multipliers
-        return *self._notes, *_pulling.pulling(forces.equations, model.connections, results, forces.is_shared)
+        pulls = _pulling.pulling(forces.equations, model.connections, results, forces.is_shared)
+        return *self._notes, *self._mass_notes, *pulls
+
+    @property
+    def _mass_notes(self) -> tuple[str, ...]:
+        return () if self._forces is None or self._needs is None else self._needs.notes(self._system)
 
     def _acting(self) -> tuple[ConstraintForces, Mapping[str, Connection]]:
         (forces, _), model = self._inverse()

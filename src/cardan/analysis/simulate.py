@@ -19,7 +19,7 @@ from cardan.analysis.starts import start_coordinates
 from cardan.constraints.signal import GivenRate, UndefinedError, last_defined
 from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import freedom
-from cardan.dynamics import tables
+from cardan.dynamics import massless, tables
 from cardan.dynamics.build import connections, equations_of
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.functions import NotFiniteError
@@ -168,6 +168,7 @@ def _simulate(
     settings = Settings(o.method, o.step, o.rtol, o.max_step, o.stabilization, o.gain)
     kind = GeneralizedAlpha if o.method == "generalized_alpha" else Integration
     run = kind(equations, q, v, first, outputs, end=end, settings=settings)
+    notes += massless.examine(run).notes
     code = run.begin()
     if run.control.redundant and code == tables.RUNNING:
         notes += _of_redundancy(system, run, found.state)
@@ -281,6 +282,8 @@ def _go_on(
         if names:
             verb = "has" if len(names) == 1 else "have"
             words += f", because {', '.join(map(repr, names))} {verb} no finite force"
+        elif code == tables.NOT_FINITE and (pushed := massless.accelerated_without_mass(run)):
+            words += f", because a force acts on {pushed} along a motion without mass (0 kg, 0 kg m²)"
         elif run.push is not None:
             words = _of_push(run, run.push)
             run.end_here()
@@ -292,7 +295,7 @@ def _go_on(
     if undefined and status is SimulationStatus.DONE:
         status, reason = SimulationStatus.UNDEFINED, f"the drivers end at t = {last:g} s: {undefined}"
     if status in UNREACHED and not run.turns_far:
-        reason += _driver_reason(run) or _singular_reason(run)
+        reason += _driver_reason(run) or _massless_reason(run) or _singular_reason(run)
     if code == tables.NOT_CLOSED and (unmet := _contradicted_rates(run)):
         reason = f"no velocities satisfy the drivers, the joints and the rate rows at t = {run.time:g} s ({unmet})"
     simulation = Simulation(
@@ -364,6 +367,12 @@ def _driver_reason(run: Integration) -> str:
     return ""
 
 
+def _massless_reason(run: Integration) -> str:
+    """Whether a run ended near a pose where a force acts on a motion without mass, in words; "" if not."""
+    names = massless.accelerated_without_mass(run)
+    return f"; near this pose a force acts on {names} along a motion without mass (0 kg, 0 kg m²)" if names else ""
+
+
 def _singular_reason(run: Integration) -> str:
     """Whether a run ended near a singular pose, in words; "" if not.
 
@@ -378,7 +387,7 @@ def _singular_reason(run: Integration) -> str:
     tolerance = float(run.control.rtol)
     small = max(SINGULAR, math.sqrt(np.finfo(float).eps / tolerance) if tolerance > 0.0 else 0.0)
     for q in (run.q, run.tried_pose):
-        jacobian = e.problem.with_floats(run.floats).jacobian(q)[1][e.equations] / np.sqrt(e.masses.ravel())
+        jacobian = e.problem.with_floats(run.floats).jacobian(q)[1][e.equations] / np.sqrt(e.metric.ravel())
         jacobian *= (run.active * (e.compliances == 0.0))[:, None]
         lengths = np.linalg.norm(jacobian, axis=1)
         if not np.isfinite(lengths).all() or not lengths.size:

@@ -6,7 +6,7 @@ displacements y, and ẏ = NᵀM N_v u.  K and D: :mod:`cardan.dynamics.static_f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from cardan.calls import explains
 from cardan.coordinates.rates import at_origins
 from cardan.dynamics.build import equations_of
 from cardan.dynamics.joint_inertias import mass_times
+from cardan.dynamics.massless import examine
 from cardan.dynamics.static_forces import AtRest
 from cardan.errors import ModelError
 from cardan.system.drawing import Drawing
@@ -43,6 +44,7 @@ class Linearization(Saved):
     shape (modes, bodies, 6), complex: amplitudes of the bodies as in ``basis``, the largest (lengths relative to the
     extent) is 1.
     ``stable``: False if an eigenvalue has a positive real part, None if a displacement meets no force, else True.
+    ``notes``: what is assumed about masses.  Idle rotations, which have neither inertia nor torque, are left out.
     """
 
     state: State
@@ -53,6 +55,7 @@ class Linearization(Saved):
     damping: FloatArray
     modes: ComplexArray
     stable: bool | None
+    notes: tuple[str, ...] = ()
 
     def text(self) -> str:
         """A table of the oscillations, and what else there is."""
@@ -65,7 +68,8 @@ class Linearization(Saved):
         rigid = sum(value == 0.0 for value in rest)
         lines += [f"eigenvalue {value:.6g} 1/s, without oscillation" for value in rest if value != 0.0]
         lines += [f"{rigid} eigenvalues are zero: rigid motions"] if rigid else []
-        return "\n".join([*lines, {True: "stable", False: "unstable", None: "indifferent"}[self.stable]])
+        lines.append({True: "stable", False: "unstable", None: "indifferent"}[self.stable])
+        return "\n".join([*lines, *[f"note: {note}" for note in self.notes]])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Linearization) and self.to_dict() == other.to_dict()
@@ -80,12 +84,13 @@ class Linearization(Saved):
             "eigenvalues": [[value.real, value.imag] for value in self.eigenvalues.tolist()],
             "A": self.A.tolist(),
             "stable": self.stable,
+            "notes": list(self.notes),
         }
 
 
 def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
     """See :meth:`cardan.Mechanism.linearize`."""
-    system, equations = drawing.system, equations_of(drawing)[0]
+    system, (equations, notes) = drawing.system, equations_of(drawing)
     velocities = getattr(start, "velocities", None)
     if velocities is not None and not np.abs(velocities).max(initial=0.0) <= AT_REST:
         k = int(np.abs(velocities).max(axis=1).argmax())
@@ -100,7 +105,8 @@ def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
     if rest.holding:
         names = ", ".join(map(repr, rest.holding))
         raise ModelError(f"the limits {names} are reached: the motion is not linear there; remove them, or move away")
-    free, poses = rest.free_motions(), rest.free_motions(with_rate_rows=False)
+    idle = examine(rest)
+    free, poses = (rest.without(idle.basis, rest.free_motions(with_rows)) for with_rows in (True, False))
     if rest.is_singular(poses):
         raise ModelError(
             "the pose is singular: not all of its free motions can be continued, and the motion is not linear there; "
@@ -130,7 +136,8 @@ def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
     none = np.zeros_like(rest.v)
     motions = [at_origins(equations.system, rest.q, motion, none)[0] for motion in bases[1].T]
     basis = np.array(motions).reshape(y, len(system.names), 6)
-    return _with_modes(found.state, A, basis, system.judged_length, bool(is_stiff.all()) and y == u)
+    modes = _with_modes(found.state, A, basis, system.judged_length, bool(is_stiff.all()) and y == u)
+    return replace(modes, notes=(*notes, *idle.notes))
 
 
 def _mass_basis(rest: AtRest, free: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -176,7 +176,7 @@ def _count_turns() -> None:
 def _swing() -> Mechanism:
     """A pendulum on a stay.  It has lengths: without them many starts are solved one by one, by other kernels."""
     m = Mechanism("swing")
-    bob = m.body("bob", position=(0.5, 0.2, -0.8))
+    bob = m.body("bob", position=(0.5, 0.2, -0.8), mass=1.0, inertia=np.eye(3))
     m.spherical("pivot", m.ground.point(), bob.point((0, 0, 1)))
     m.distance("stay", m.ground.point((1, 0, 0)), bob.point((0, 0, -1)), 1.5)
     return m

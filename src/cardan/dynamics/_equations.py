@@ -17,6 +17,15 @@ the third, which then has a factor of its own.
 
 The row g of a joint's inertia I has a compliance: g v̇ − μ/I = γ (:mod:`cardan.dynamics.tables`).  In a projection it
 belongs to the metric M + I gᵀg, and is no equation: there its c is ĝ b.
+
+M is singular where bodies are massless, or point masses.  M^½ then contains pseudo-masses E, and the first two solves
+are repeated as
+
+    (M + E) a' + Jᵀλ = Q + E a,   J a' = γ + g̈,
+
+until a' = a, so that E has no effect.  A pass multiplies the error along a free motion n by nᵀE n / nᵀ(M + E) n, which
+is small if ker M ∩ ker J = {0}; if it is not, slow passes are extrapolated.  Where a force acts on a motion without
+mass, passes do not end, and the acceleration is NaN.  A motion without mass and force keeps its velocity.
 """
 
 from math import sqrt
@@ -39,6 +48,13 @@ SHORTEST = 1e-12  # [s], of a step that is not known yet
 CONTRADICTED = 1e-6  # of the largest velocity or rate: equations that are missed by more contradict each other
 CLOSED = 5e-13  # residual of a closed pose, relative to the extent, or in radians
 ROUNDING = 64 * 2.0**-52  # of the largest coordinate: poses cannot be stored more exactly
+PASSES = 60  # at the most, where M is singular
+SETTLED = 1e-13  # of u and b: a smaller error of the last pass is rounding
+BALANCED = 1e-12  # likewise: a smaller change, which is the force that is left along directions without mass
+UNMOVED = 1e-15  # likewise: a change that is rounding
+SLOW = 0.05  # of the change in the pass before: if it is more, passes are extrapolated
+ENDLESS = 1.0 - 1e-6  # likewise: a motion without mass
+NAN = float("nan")
 
 RESIDUAL, RETRACT = plain(solvers_tables.RESIDUAL), plain(solvers_tables.RETRACT)
 GAMMA, MOTION = plain(solvers_tables.GAMMA), plain(solvers_tables.MOTION)
@@ -241,6 +257,80 @@ def call_pose_algebra(job, op, control, work):
 
 
 @inner
+def begin_passes(job, keeps, work):
+    """Keep X = (b, c); keeps: what b has along directions without mass is not a force, but the last u."""
+    n6 = WIDTH * job.bodies
+    mass = roots(job)
+    x = work.x
+    right = work.passes
+    last = tail(right, n6 + job.equations)
+    change = tail(last, n6)
+    for i in range(n6 + job.equations):
+        right[i] = x[i]
+    for i in range(n6):
+        last[i] = 0.0
+        change[i] = 0.0
+        if keeps and mass[i] == 0.0:
+            last[i] = x[i]
+            right[i] = 0.0
+
+
+@inner
+def is_unsettled(job, number, work):
+    """Whether another pass is needed; then X ← its right-hand side.  number: of the pass, from 0."""
+    n6 = WIDTH * job.bodies
+    mass = roots(job)
+    x = work.x
+    right = work.passes
+    last = tail(right, n6 + job.equations)
+    change = tail(last, n6)
+    moved = 0.0
+    size = 0.0
+    product = 0.0
+    square = 0.0
+    for i in range(n6):
+        size = max(size, abs(x[i]), abs(right[i]))
+        if mass[i] == 0.0:
+            e = x[i] - last[i]
+            moved = max(moved, abs(e))
+            product += e * change[i]
+            square += change[i] * change[i]
+            change[i] = e
+    rate = abs(product) / square if square > 0.0 else 1.0
+    is_balanced = moved <= BALANCED * size and rate * moved <= SETTLED * size * (1.0 - rate)
+    if is_balanced or not moved > UNMOVED * size:
+        return False
+    is_leap = number % 3 == 2 and SLOW < rate < ENDLESS
+    gain = rate / (1.0 - rate) if is_leap else 0.0
+    for i in range(n6):
+        if mass[i] == 0.0:
+            last[i] = x[i] + gain * change[i]
+            if is_leap:
+                change[i] = 0.0
+        x[i] = right[i] + last[i]
+    for i in range(n6, n6 + job.equations):
+        x[i] = right[i]
+    return True
+
+
+@inner
+def solve(job, control, keeps, work):
+    """SOLVE with X, where M may be singular.  keeps: as of begin_passes; then passes that do not end are no failure."""
+    if job.massless != 0:
+        begin_passes(job, keeps, work)
+    number = 0
+    is_open = True
+    while is_open:
+        call_algebra(job, SOLVE, control, work)
+        is_open = False
+        if job.massless != 0 and number < PASSES:
+            is_open = is_unsettled(job, number, work)
+        elif number == PASSES and not keeps:
+            work.x[0] = NAN
+        number += 1
+
+
+@inner
 def linearize(job, control, q, v, work):
     """f, γ and J at (q, v), Ĵ and its factor.  Redundant rows, seen by a small pivot, are factorised with EPSILON."""
     jacobian = work.jacobian
@@ -279,7 +369,8 @@ def factorise(job, control, work):
             control.pivot = 1.0
             call_pose_algebra(job, FACTOR, control, work)
             control.pivot = min(pivot, control.pivot)
-        control.proximal = PROXIMAL if redundant else (1.0 if control.pivot < ACCURATE else 0.0)
+        is_rough = control.pivot < ACCURATE or job.massless != 0
+        control.proximal = PROXIMAL if redundant else (1.0 if is_rough else 0.0)
         if redundant or control.pivot > REGULAR:
             break
         control.redundant = 1.0
@@ -309,7 +400,7 @@ def solve_acceleration(job, control, q, v, row, a, multipliers, work):
     add_drivers(job, row, 2, scales, x, work)
     if job.feedback != 0:
         call_evaluator(job.feedback, SOLVE, job.as_ints, control.as_floats, q, v, x, row, work.memory)
-    call_algebra(job, SOLVE, control, work)
+    solve(job, control, False, work)
     add_soft_rows(job, ACCELERATION, control, v, work)
     for i in range(n6):
         a[i] = x[i] * mass[2 * n6 + i]
@@ -414,7 +505,7 @@ def project_velocity(job, control, row, v, work):
     add_drivers(job, row, 1, work.scales, x, work)
     if control.compliant > 0.0:
         leave_inertias(job.pattern, work.compliances, work.jacobian, x)
-    call_algebra(job, SOLVE, control, work)
+    solve(job, control, True, work)
     add_soft_rows(job, VELOCITY, control, v, work)
     for i in range(n6):
         v[i] = x[i] * mass[2 * n6 + i]

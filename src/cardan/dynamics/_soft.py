@@ -15,16 +15,14 @@ Reads the soft table and what its evaluator has written; writes SoftWork.
 
 from math import sqrt
 
-from cardan.dynamics import tables
 from cardan.dynamics._dual import dot_6
-from cardan.dynamics._equations import call_algebra, roots
+from cardan.dynamics._equations import roots, solve
 from cardan.dynamics.tables import WIDTH, SoftWork
 from cardan.kernel.jit import inner, plain
 from cardan.kernel.memory import call_evaluator, tail
 from cardan.solvers import tables as solvers_tables
 
 JACOBIAN, GAMMA = plain(solvers_tables.JACOBIAN), plain(solvers_tables.GAMMA)
-SOLVE = plain(tables.SOLVE)
 SINGULAR = 1e-300  # against division by zero
 
 
@@ -85,7 +83,7 @@ def condense(job, control, work):
         of_body = tail(x, WIDTH * soft.bodies[i])
         for j in range(WIDTH):
             of_body[j] = rows[WIDTH * i + j]
-        call_algebra(job, SOLVE, control, work)
+        solve(job, control, False, work)
         for k in range(n6):
             directions[n6 * i + k] = x[k]
         for k in range(n):

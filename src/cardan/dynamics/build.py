@@ -33,32 +33,47 @@ def new_equations(drawing: Drawing, follow: bool = True) -> tuple[Equations, lis
     """The equations of motion, and what they assume.  follow: False for one pose: contacts are not followed."""
     c = drawing.contents
     found = mass.masses(c.records, drawing.joint_points(), drawing.system.judged_length)
-    moving = [(k, body) for k, body in enumerate(c.records) if f"{body.name}.fixed" not in c.joints]
+    notes = mass_notes(c.records, found, _fixed(drawing))
+    return _packed(drawing, found, drawing.gravity, list(c.loads.values()), follow), notes
+
+
+def _fixed(drawing: Drawing) -> frozenset[str]:
+    """Names of the bodies that are fixed where they are drawn."""
+    c = drawing.contents
+    return frozenset([body.name for body in c.records if f"{body.name}.fixed" in c.joints])
+
+
+def mass_notes(bodies: Sequence[BodyRecord], found: mass.Masses, fixed: frozenset[str]) -> list[str]:
+    """What is assumed about masses that were not given, in words; those of fixed bodies do not matter."""
+    moving = [(k, body) for k, body in enumerate(bodies) if body.name not in fixed]
     are_real = check.are_moments(found.diagonal[:, 3:])
     told = {
-        "no inertia was given for {}: solid balls are assumed; give inertia= to m.body": [
-            body.name for _, body in moving if body.name in found.assumed
+        "no mass was given for {}: massless, 0 kg and 0 kg m²; give mass= to m.body, or a shape with density=": [
+            body.name for _, body in moving if not body.has_mass and body.inertia is None
         ],
-        "no mass was given for {}: 1 kg is assumed; give mass= to m.body": [
-            body.name for _, body in moving if not body.has_mass
+        "no mass was given for {}, but an inertia: 0 kg; give mass= to m.body": [
+            body.name for _, body in moving if not body.has_mass and body.inertia is not None
+        ],
+        "no inertia was given for {}: point masses, 0 kg m²; give inertia= to m.body, or a shape with density=": [
+            body.name for _, body in moving if body.has_mass and body.inertia is None
         ],
         "the largest principal moment of {} exceeds the sum of the others, as in no real body: check inertia=": [
             body.name for k, body in moving if not are_real[k]
         ],
     }
-    notes = [
+    return [
         note.format(", ".join(names[:8]) + (" …" if len(names) > 8 else "")) for note, names in told.items() if names
     ]
-    return _packed(drawing, found, drawing.gravity, list(c.loads.values()), follow), notes
 
 
 def metric_equations(drawing: Drawing) -> Equations:
     """The equations with a ball of the size of each body, of 1 kg at the centroid of its joint points, for it."""
     system = drawing.system
     pairs = zip(drawing.contents.records, system.centroids.tolist(), strict=True)
-    parts = [body._replace(mass=1.0, center=(x, y, z), inertia=None) for body, (x, y, z) in pairs]
-    found = mass.masses(parts, drawing.joint_points(), system.judged_length)
-    return _packed(drawing, found, (0.0, 0.0, 0.0), [], with_inertias=False)
+    parts = [body._replace(center=(x, y, z), inertia=None) for body, (x, y, z) in pairs]
+    diagonal = mass.balls(parts, [1.0] * len(parts), drawing.joint_points(), system.judged_length)
+    frames = np.array([mass.principal_frame(body) for body in parts]).reshape(-1, 7)
+    return _packed(drawing, mass.Masses(frames, diagonal, diagonal), (0.0, 0.0, 0.0), [], with_inertias=False)
 
 
 def inertia_rows(joints_by_name: Mapping[str, Joint], inertias: Mapping[str, float]) -> dict[str, tuple[Bundle, float]]:
@@ -94,7 +109,7 @@ def _packed(
     system.index.contents = c
     forces = Forces(system, c.records, loads, angles, drawing.values) if loads else None
     inertias = {name: value for name, (_, value) in rows.items()}
-    return Equations(system, found.diagonal, gravity, stops, forces, inertias)
+    return Equations(system, found.diagonal, gravity, stops, forces, found.metric, inertias)
 
 
 def connections(drawing: Drawing) -> dict[str, Connection]:
@@ -114,27 +129,35 @@ class Inverse(NamedTuple):
     Masses, ``gravity`` [m/s²], and where each constraint is attached, at the time when a motion was computed.
     ``points`` [m]: where each body is joined, in its axes, by its name.  ``loaded``: the drawing, if it has loads or
     inertias of joints.
+    ``fixed``: names of the bodies that are fixed where they are drawn.
     """
 
     parts: tuple[BodyRecord, ...]
     points: Mapping[str, Sequence[Any]]
     gravity: Triple
     connections: Mapping[str, Connection]
-    loaded: Drawing | None = None
+    loaded: Drawing | None
+    fixed: frozenset[str]
 
     @staticmethod
     def of(drawing: Drawing) -> Inverse:
         """That of a drawing."""
         loaded = drawing if drawing.contents.loads or drawing.contents.inertias else None
         given = (drawing.joint_points(), drawing.gravity, connections(drawing))
-        return Inverse(tuple(drawing.contents.records), *given, loaded)
+        return Inverse(tuple(drawing.contents.records), *given, loaded, _fixed(drawing))
+
+    def notes(self, system: System) -> tuple[str, ...]:
+        """What is assumed about masses."""
+        found = mass.masses(self.parts, self.points, system.judged_length)
+        return tuple(mass_notes(self.parts, found, self.fixed))
 
     def equations(self, system: System) -> Equations:
-        """The equations of motion of a packed system of the mechanism; ModelError where a mass does not allow it."""
+        """The equations of motion of a packed system of the mechanism."""
         if self.loaded is not None:
             return equations_of(self.loaded)[0]
         found = mass.masses(self.parts, self.points, system.judged_length)
-        return Equations(system.rated.with_references(found.frames), found.diagonal, np.array(self.gravity))
+        own = system.rated.with_references(found.frames)
+        return Equations(own, found.diagonal, np.array(self.gravity), metric=found.metric)
 
 
 def _followed(bundle: Joint | Bundle) -> Joint | Bundle:

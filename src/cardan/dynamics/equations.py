@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from cardan.system.system import IntArray, System, ints_at
 
 AnyArray = NDArray[Any]  # of records
 NONE: Mapping[str, float] = MappingProxyType({})
+
+LIGHT: Final = 1e-4  # of the metric: pseudo-masses, which the factor has where there is no mass
 
 
 class Stop(NamedTuple):
@@ -45,7 +47,9 @@ class PoseAlgebra(NamedTuple):
 class Equations:
     """Masses, gravity, constraints and linear algebra of a system whose reference frames are the principal frames.
 
-    ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  Threads may share it.
+    ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``is_massless``: whether M is singular.  ``metric``:
+    the same as M, but positive where there is no mass, for projections and scales; ``light``: with a small part of it
+    there, the pseudo-masses of the factor.  No result depends on both.  ``gravity`` [m/s²].  Threads may share it.
     ``equations``: the row of each equation, not ascending in general.  ``stops``: limits, each a row c − bound of the
     system that is an equation only while the bound is reached; ``stop_table`` and ``bounds``: their tables for kernels.
     ``forces``: of the loads, None if there are none.  ``rate_rows``: names of the constraints of velocities alone;
@@ -62,6 +66,7 @@ class Equations:
         gravity: Any,
         stops: Sequence[Stop] = (),
         forces: Forces | None = None,
+        metric: FloatArray | None = None,
         inertias: Mapping[str, float] = NONE,
     ) -> None:
         self.system = system
@@ -73,10 +78,12 @@ class Equations:
         self.rate_rows: tuple[str, ...] = tuple(dict.fromkeys(r.constraint for r in every if r.primitive.of_rates))
         self.poses = self._pose_algebra()
         own = self.problem.scales[: self.problem.rows][self.equations]  # a copy
-        roots = np.sqrt(masses.ravel())
         self.masses = masses
+        self.metric = masses if metric is None else metric
+        self.is_massless = not masses.all()
         self.gravity: FloatArray = np.array(gravity, dtype=np.float64)
         self.coordinates = self.problem.sizes[3]
+        self.light = np.where(masses > 0.0, masses, LIGHT * self.metric)
         rows = {row.constraint: row.start for row in every}
         number = {int(row): k for k, row in enumerate(self.equations)}
         self.inertias = dict(inertias)
@@ -87,7 +94,7 @@ class Equations:
         self.compliances[numbers] = 1.0 / self.joint_inertias.values
         own[numbers] = 0.0  # coordinates, and no residuals
         self.weights: FloatArray = own
-        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity, own])
+        self.values = self.mass_values(self.light)
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
         self.drivers: IntArray = np.array(places, dtype=np.int64).reshape(-1)
         self.timed: IntArray = np.array([position for position, _, _ in system.timed], dtype=np.int64)
@@ -110,10 +117,16 @@ class Equations:
         return PoseAlgebra(found, np.array([number[int(row)] for row in found.equations], dtype=np.int64))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Equations, (self.system, self.masses, self.gravity, self.stops, self.forces, self.inertias)
+        of_all = (self.system, self.masses, self.gravity, self.stops, self.forces, self.metric, self.inertias)
+        return Equations, of_all
 
     def __deepcopy__(self, memo: Any) -> Equations:
         return self
+
+    def mass_values(self, used: FloatArray) -> FloatArray:
+        """The numbers of Job.masses, with the roots of other masses than M, which must be positive."""
+        roots = np.sqrt(used.ravel())
+        return np.concatenate([self.masses.ravel(), roots, 1.0 / roots, self.gravity, self.weights])
 
     @property
     def columns(self) -> int:

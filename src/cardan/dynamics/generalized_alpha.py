@@ -11,6 +11,7 @@ is solved by Newton's iteration for a' and λ', with
 
 K and C by differences, again where the iteration is slow.  ε makes redundant rows regular; the iteration removes its
 effect.  Then v' is projected onto J v = ġ in the metric of M.  Matrices are dense, and steps are computed in Python.
+Where M is singular, the matrix contains pseudo-masses, and the iteration removes their effect.
 
 The error of a pose is estimated as h² (β − 1/6) (a' − a), times the inverse of this matrix and the masses: a stiff load
 changes a much, and the pose little.  A step with too large an error is divided, as at the start of a run whose springs
@@ -129,7 +130,7 @@ class GeneralizedAlpha(Integration):
         is_refused: a step with a large error is not taken, and the status is STEP_TOO_SMALL.
         """
         e, c = self.equations, self.control
-        masses = e.masses.ravel()
+        masses, light = e.masses.ravel(), e.light.ravel()
         v_dot, a, v = self._last_acceleration().copy(), self._pseudo, self.v
         new_a, multipliers = a.copy(), self._multipliers.copy()
         problem = e.problem.with_floats(e.floats_at(time))
@@ -147,9 +148,9 @@ class GeneralizedAlpha(Integration):
                 c.ask_time = time
                 return tables.NOT_FINITE
             if matrix is None:
-                tangent = MASS * joint_inertias.mass_times(e, q, np.eye(masses.size))
+                tangent = MASS * joint_inertias.mass_times(e, q, np.eye(masses.size), e.light)
                 tangent += self._tangent(time, q, new_v, force, h)
-                scales = 1.0 / np.maximum(np.sqrt((jacobian**2 / masses).sum(axis=1)), 1e-300)
+                scales = 1.0 / np.maximum(np.sqrt((jacobian**2 / light).sum(axis=1)), 1e-300)
                 rows = jacobian * scales[:, None]
                 matrix = np.block([[tangent, rows.T], [rows, -EPSILON * np.eye(len(f))]])
             unbalanced = joint_inertias.mass_times(e, q, new_v_dot) + jacobian.T @ multipliers - force
@@ -219,10 +220,16 @@ class GeneralizedAlpha(Integration):
         gamma = rates.gamma_at(e.system, self.q, self.v, time) + growth
         right = gamma[self._rows] / lengths
         free = inverse.T @ force
-        back = np.linalg.lstsq(rows, right - rows @ free, rcond=EPSILON)[0]
-        acceleration = inverse @ (free + back)
+        if e.is_massless:
+            weights = inverse.T @ joint_inertias.mass_times(e, self.q, inverse)
+            found = self._solved(rows, free, right, weights)
+            rest = free - weights @ found
+        else:
+            back = np.linalg.lstsq(rows, right - rows @ free, rcond=EPSILON)[0]
+            found, rest = free + back, -back
+        acceleration = inverse @ found
         multipliers = np.zeros(e.equations.size)
-        multipliers[self._hard] = np.linalg.lstsq(rows.T, -back, rcond=EPSILON)[0] / lengths
+        multipliers[self._hard] = np.linalg.lstsq(rows.T, rest, rcond=EPSILON)[0] / lengths
         own = e.joint_inertias
         if own.values.size:  # μ = I c̈
             rising = problem.jacobian(self.q)[1][own.rows] @ acceleration - gamma[own.rows]
@@ -230,11 +237,11 @@ class GeneralizedAlpha(Integration):
         return acceleration, multipliers
 
     def _inverse_root(self, q: FloatArray) -> FloatArray:
-        """C with Cᵀ M C = 1, upper triangular, M with the inertias of joints."""
+        """C with Cᵀ M C = 1, upper triangular, M with the inertias of joints, and the metric where there is no mass."""
         e = self.equations
         if not e.inertias:
-            return np.diag(1.0 / np.sqrt(e.masses.ravel()))
-        root = np.linalg.cholesky(joint_inertias.mass_times(e, q, np.eye(e.masses.size)))
+            return np.diag(1.0 / np.sqrt(e.metric.ravel()))
+        root = np.linalg.cholesky(joint_inertias.mass_times(e, q, np.eye(e.masses.size), e.metric))
         return np.asarray(np.linalg.inv(root).T)
 
     def _projected(self, problem: Any, q: FloatArray, v: FloatArray, rate: FloatArray) -> FloatArray:
@@ -242,5 +249,19 @@ class GeneralizedAlpha(Integration):
         inverse = self._inverse_root(q)
         jacobian = problem.jacobian(q)[1][self._rows]
         missing = rate - jacobian @ v
-        found: FloatArray = v + inverse @ np.linalg.lstsq(jacobian @ inverse, missing, rcond=EPSILON)[0]
+        if self.equations.is_massless:
+            weights = inverse.T @ joint_inertias.mass_times(self.equations, q, inverse)
+            found: FloatArray = v + inverse @ self._solved(jacobian @ inverse, np.zeros_like(v), missing, weights)
+            return found
+        found = v + inverse @ np.linalg.lstsq(jacobian @ inverse, missing, rcond=EPSILON)[0]
+        return found
+
+    def _solved(self, rows: FloatArray, force: FloatArray, right: FloatArray, weights: FloatArray) -> FloatArray:
+        """The least u with W u + Jᵀλ = force, J u = right, where W is singular along directions without mass."""
+        left, sigma, v = np.linalg.svd(rows)
+        rank = int((sigma > EPSILON * sigma.max(initial=0.0)).sum())
+        part = v[:rank].T @ (left[:, :rank].T @ right / sigma[:rank])
+        free = v[rank:]
+        reduced = free @ weights @ free.T
+        found: FloatArray = part + free.T @ np.linalg.lstsq(reduced, free @ (force - weights @ part), rcond=EPSILON)[0]
         return found

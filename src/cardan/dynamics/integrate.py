@@ -161,7 +161,7 @@ class Integration:
         self.history: FloatArray = np.zeros(tables.HISTORY * (n6 + 1) + TABLEAU_SIZE)
         self.results: FloatArray = np.empty((len(self.times), e.columns))
         weights = e.masses[:, 0]
-        is_light = weights.min(initial=np.inf) < LIGHT * weights.max(initial=0.0)
+        is_light = weights.min(initial=np.inf) < LIGHT * weights.max(initial=0.0) or e.is_massless
         apart = (self.times - time) / (step or 1.0)
         on_steps = bool((np.abs(apart - np.round(apart))[:-1] < SAME_TIME).all())
         self._foresees = method == "adams" and step is not None and on_steps and not e.stops
@@ -225,6 +225,7 @@ class Integration:
             pose_compliances=e.poses.equations.size if e.poses and e.inertias else 0,
             drift=rows + e.timed.size if e.timed.size else 0,
             rest=n6 if e.timed.size else 0,
+            passes=3 * n6 + n if e.is_massless else 0,
         )
         return offsets
 
@@ -239,7 +240,7 @@ class Integration:
             floats=self.floats,
             algebra=e.algebra,
             pattern=e.pattern,
-            masses=e.values,
+            masses=self._mass_values,
             drivers=e.drivers,
             drive=self.drive,
             times=self.times,
@@ -263,12 +264,23 @@ class Integration:
             rated=e.equations.size - poses.equations.size if poses else 0,
             timed=e.timed.size,
             timed_places=e.timed,
+            massless=int(self._is_singular),
             pieces=offsets,
         )
         if e.forces is not None:
             job.loads, job.load_table, job.load_floats = e.forces.address, e.forces.table, e.forces.floats
             job.asks = int(e.forces.asks)
         self._pieces = Work(job.pieces, self.work)
+
+    @property
+    def _mass_values(self) -> FloatArray:
+        """M, and the roots of masses."""
+        return self.equations.values
+
+    @property
+    def _is_singular(self) -> bool:
+        """Whether M is singular, so that solutions are repeated until pseudo-masses have no effect."""
+        return self.equations.is_massless
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in ("job", "_pieces")}

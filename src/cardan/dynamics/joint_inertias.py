@@ -30,9 +30,9 @@ class JointInertias(NamedTuple):
     values: FloatArray
 
 
-def mass_times(e: Equations, q: FloatArray, x: FloatArray) -> FloatArray:
-    """M' x at a pose; x, shape (unknowns,) or (unknowns, n)."""
-    masses = e.masses.ravel()
+def mass_times(e: Equations, q: FloatArray, x: FloatArray, used: FloatArray | None = None) -> FloatArray:
+    """M' x at a pose; x, shape (unknowns,) or (unknowns, n).  used: in place of M."""
+    masses = (e.masses if used is None else used).ravel()
     found: FloatArray = masses * x if x.ndim == 1 else masses[:, None] * x
     if e.joint_inertias.values.size:
         g = e.problem.jacobian(q)[1][e.joint_inertias.rows]

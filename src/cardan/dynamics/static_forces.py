@@ -2,14 +2,15 @@
 
 With N a basis of the free motions, J N = 0, and v̇ the acceleration from rest, M v̇ + Jᵀλ = Q,
 
-    g(y) = NᵀM v̇     in the pose q ⊕ N y, projected onto the constraints,
+    g(y) = NᵀM v̇ = Nᵀ(Q − Jᵀλ)     in the pose q ⊕ N y, projected onto the constraints,
     K = −∂g/∂y = Nᵀ (D(Jᵀλ) − DQ) N.
 
 M contains the inertias of joints.  N is that of y = 0, so that the change of λ has no part: NᵀJᵀ = 0.  D(Jᵀλ) with
 constant λ is the stiffness of the reactions, which turn with the parts (:mod:`cardan.dynamics.tangent`).  Differences
 of fourth order give what has no formula: functions that Python calls, inclinations near 0 or π, and the rows of rates.
 N is orthonormal in radians and lengths over the extent L: g and K [J] depend on masses by weights alone.  Drivers,
-and parameters that are functions of time, keep the values of one time.
+and parameters that are functions of time, keep the values of one time.  Where M is singular, it is replaced by a
+metric here, but not in weights: statics needs no masses, and λ and K in an equilibrium do not depend on the metric.
 """
 
 from __future__ import annotations
@@ -52,6 +53,15 @@ class AtRest(Integration):
         super().__init__(equations, q, at_rest, time, later, end=time + 1.0)
         self.control.exact = STAGE_EXACT
         self.columns: FloatArray = equations.problem.scales[equations.problem.rows :]  # L or 1 of each unknown
+
+    @property
+    def _mass_values(self) -> FloatArray:
+        e = self.equations
+        return e.mass_values(e.metric) if e.is_massless else e.values
+
+    @property
+    def _is_singular(self) -> bool:
+        return False
 
     def _fill_drivers(self) -> None:
         super()._fill_drivers()
@@ -151,6 +161,14 @@ class AtRest(Integration):
         own = self._curvature().between(weights, poses, poses)
         return bool(np.abs(own + own.T).max(initial=0.0) > EXCLUDED * max(float(np.linalg.norm(stress)), TINY))
 
+    def without(self, idle: FloatArray, free: FloatArray) -> FloatArray:
+        """Those free motions that are orthogonal to idle ones, shape (6 · bodies, motions), both as free_motions."""
+        if not idle.size:
+            return free
+        _, _, v = np.linalg.svd(idle.T @ (free / self.columns[:, None]))
+        kept: FloatArray = free @ v[idle.shape[1] :].T
+        return kept
+
     def mass_root(self, free: FloatArray) -> FloatArray:
         """T with NᵀM N = TᵀT, so that N T⁻¹ is a basis of the same motions with the unit matrix as its masses."""
         return np.asarray(np.linalg.qr(mass_root(self.equations, self.q) @ free, mode="r"), dtype=np.float64)
@@ -161,7 +179,8 @@ class AtRest(Integration):
 
     def force(self, free: FloatArray) -> FloatArray:
         """g = NᵀM v̇, shape (freedoms,), of the pose that was placed last."""
-        found: FloatArray = np.einsum("ij,i->j", free, mass_times(self.equations, self.q, self._last_acceleration()))
+        e = self.equations
+        found: FloatArray = np.einsum("ij,i->j", free, mass_times(e, self.q, self._last_acceleration(), e.metric))
         return found
 
     def load(self) -> float:

@@ -291,7 +291,7 @@ class Job(Table):
     loads: Address  # zero if there are none
     load_table: Ref[Loads]
     load_floats: Ref[Float]
-    masses: Ref[Float]  # M, M^½, M^−½, WIDTH per body each; gravity; per equation the weight of its residual
+    masses: Ref[Float]  # M, √(M + E), 1/√(M + E), WIDTH per body each; gravity; per equation the weight of its residual
     drivers: Ref[Driver]
     drive: Ref[Float]  # rows of g, ġ, g̈ of each driver and of each number that is a function of time
     times: Ref[Float]  # of outputs
@@ -320,6 +320,7 @@ class Job(Table):
     stop_count: Int
     rated: Int  # number of rate rows, which are equations of velocities and accelerations, but not of poses
     timed: Int  # numbers that are functions of time
+    massless: Int  # whether M is singular
     timed_places: Ref[Int]
     pieces: Int[...]  # offsets of Work
 
@@ -351,6 +352,7 @@ class Work(Workspace):
     pose_compliances: Piece
     drift: Piece  # −∂f/∂t, then numbers that are kept meanwhile
     rest: Piece  # zeros: a velocity
+    passes: Piece  # where M is singular: (b, c), the last u, and its last change
 
 
 class ForceWork(Workspace):

@@ -25,7 +25,7 @@ from cardan.system import check
 from cardan.system.parts import Body, Frame
 
 REFUSED: Final = ("replicate", "attach", "composite", "flexcomp", "flex", "plugin")
-LIGHT: Final = 1e-6  # of a body's mass: a body between two joints of one body
+NOTHING: Final = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))  # of a body between two joints of one body
 FLAGS: Final = ("gravity", "equality", "limit")  # of the simulation; others are reported
 # attributes of <compiler> that change masses; they are reported
 MASSES: Final = ("settotalmass", "balanceinertia", "boundmass", "boundinertia")
@@ -180,15 +180,13 @@ class _Model:
             self.static.add(name)
         last = parent, at
         for k, (joint, placed) in enumerate(joints[:-1]):
-            mass = LIGHT * (inertial.mass if inertial is not None else 1.0)
-            light = Inertial(mass, np.zeros(3), mass * np.eye(3) * 1e-4)
             called = robots.free_name(self.m, f"{name}_{k + 1}", "body", self.report)
-            light = mjcf_joints.with_armature(self, joint, light, last[0].name, name)
+            light = mjcf_joints.with_armature(self, joint, NOTHING, last[0].name, name)
             between = robots.add_body(self.m, called, world, light, self.report)
             self.reference.add_mass(called, world, light)
             self.inertials[called] = light
             self.reference.parents[called] = last[0].name
-            self.report.say(f"body {name!r} has {len(joints)} joints: {called!r} of {mass:g} kg is between two of them")
+            self.report.say(f"body {name!r} has {len(joints)} joints: {called!r} of 0 kg is between two of them")
             self._joint(joint, placed, *last, between, world, f"{name}_joint_{k + 1}", name)
             last = between, world
         if joints and inertial is not None:

@@ -250,7 +250,7 @@ def add_body(
         )
     where: dict[str, Any] = {"position": at.p, "orientation": at.quaternion()}
     if inertial is None:
-        report.say(f"link {name!r} has no mass; 1 kg is assumed, which matters in dynamics alone")
+        report.say(f"link {name!r} has no mass; it is massless (0 kg), which matters in dynamics alone")
         return m.body(name, **where)
     values: dict[str, Any] = {**where, "mass": inertial.mass, "center": inertial.center}
     body = m.body(name, **values)

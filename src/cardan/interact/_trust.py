@@ -22,8 +22,8 @@ which a body turns in a cycle; up to 0.5 rad, τ is one.
 from math import sqrt
 
 from cardan.dynamics._dual import dot_6
-from cardan.dynamics._equations import call_algebra, roots, take_rows, update_gamma
-from cardan.dynamics._soft import GAMMA, SOLVE, evaluate_soft
+from cardan.dynamics._equations import roots, solve, take_rows, update_gamma
+from cardan.dynamics._soft import GAMMA, evaluate_soft
 from cardan.dynamics.tables import WIDTH, SoftWork
 from cardan.interact._holds import fill_speeds
 from cardan.kernel.jit import inner
@@ -46,7 +46,7 @@ def bend(job, control, q, v, u, work):
         x[i] = 0.0
     update_gamma(job, q, v, work)
     take_rows(job.pattern, work.scales, tail(work.values, job.rows), 1.0, tail(x, n6))
-    call_algebra(job, SOLVE, control, work)
+    solve(job, control, True, work)
     c = parts.bias
     evaluate_soft(job, GAMMA, q, v, c)
     for i in range(soft.rows):

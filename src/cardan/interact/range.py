@@ -83,7 +83,7 @@ class Explorer:
         self.stops = [(stop, row) for stop, row in zip(e.stops, stops, strict=True) if stop.name != name]
         self.held = {self.stops[k][1]: self.stops[k][0].lower for k in range(len(self.stops)) if k in fixed}
         (self.row,) = [row for stop, row in zip(e.stops, stops, strict=True) if stop.name == name]
-        self.scale = 1.0 / np.sqrt(e.masses.ravel())
+        self.scale = 1.0 / np.sqrt(e.metric.ravel())
         self.length = e.system.judged_length
         self.weights = e.problem.scales[: e.problem.rows]
         self.q = q

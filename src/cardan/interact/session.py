@@ -15,7 +15,7 @@ from cardan.analysis.simulate import start_velocities
 from cardan.calls import explains
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
-from cardan.dynamics import joint_inertias
+from cardan.dynamics import joint_inertias, massless
 from cardan.dynamics import tables as dynamics_tables
 from cardan.dynamics.build import equations_of, metric_equations
 from cardan.dynamics.equations import AnyArray
@@ -50,6 +50,7 @@ STIFFNESS: Final = 1.0  # [N/m] of a hand, where none is given: its force is the
 FREQUENCY: Final = 30.0  # [rad/s] of the total mass on the spring of a hand in a dynamic session, critically damped
 PAUSE: Final = 5.0  # [s] within which a servo ends its cycle
 SMALLEST: Final = 1e-3  # of the extent: joints of a smaller piece are closed relative to this
+UNMOVED: Final = 1e-9  # of the extent: a point that a unit rotation moves by less is on its axis
 COPIED: Final = (
     "copy or pickle session.state, and continue with m.session(state), or what record.stop() returns, and repeat it "
     "with record.replay(m)"
@@ -93,7 +94,7 @@ EVENT_NAMES: Final = {
 class Session:
     """A mechanism that an operator moves, cycle by cycle; made by :meth:`cardan.Mechanism.session`.
 
-    One thread uses it at a time.
+    One thread uses it at a time.  ``notes``: what a dynamic session assumes about masses.
     """
 
     def __init__(
@@ -136,6 +137,7 @@ class Session:
         self._kernel: Any
         self._places: IntArray  # addresses of the arrays of the kernel
         self._closing: Closing | None = None
+        self.notes: tuple[str, ...] = ()  # on masses
         if check.flag(closed, "closed"):
             options = AssemblyOptions(formulation=formulation, tolerance=tolerance)
             self._begin(state, getattr(state, "time", None) if time is None else time, options)
@@ -152,7 +154,12 @@ class Session:
             raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
         mode = self.mode
         # in a kinematic session with a size of each body for its mass
-        self._equations = e = equations_of(self._drawing)[0] if mode == "dynamic" else metric_equations(self._drawing)
+        if mode == "dynamic":
+            self._equations, told = equations_of(self._drawing)
+            self.notes = tuple(told)
+        else:
+            self._equations = metric_equations(self._drawing)
+        e = self._equations
         if mode == "kinematic":
             driven = [signal.name for _, signal in e.system.signals if isinstance(signal, GivenRate)]
             if driven:
@@ -176,6 +183,10 @@ class Session:
         floats = e.floats_at(self._time)
         for place, _ in own.signals:
             self._run.floats[place] = floats[place]
+        self._idle: dict[int, FloatArray] = {}
+        if mode == "dynamic":
+            self._idle, idle_notes = massless.idle_twists(self._run)
+            self.notes += idle_notes
         self._coordinates: FloatArray = np.array(found.state.coordinates)
         self._make_tables()
         self._keep_start()
@@ -442,6 +453,7 @@ class Session:
             number = self._numbers[name]
             local = np.array(check.vector(point, what))
             role, stiffness, damping = self._spring(name, *spring)
+            self._check_idle(name, number, local, kind)
             if None not in self._hands:
                 raise ModelError(f"there are {tables.MOST_HANDS} hands already; release one of them first")
             index = self._hands.index(None)
@@ -483,9 +495,23 @@ class Session:
                 )
             return role, check.positive(STIFFNESS if stiffness is None else stiffness, "stiffness"), 0.0
         mass = float(self._equations.masses[:, 0].sum())
+        if not mass and (stiffness is None or damping is None):
+            raise ModelError(f"give the hand on {name!r} stiffness= and damping=: no body has a mass to choose them by")
         k = FREQUENCY**2 * mass if stiffness is None else check.positive(stiffness, "stiffness")
         d = 2.0 * float(np.sqrt(k * mass)) if damping is None else check.positive(damping, "damping", zero=True)
         return role, k, d
+
+    def _check_idle(self, name: str, number: int, local: FloatArray, kind: str) -> None:
+        """ModelError if a hand would rotate a body about an axis without inertia."""
+        for twist in self._idle.get(number, ()):
+            frame = self._system.reference_frames[number]
+            arm = euler.rotate(euler.conjugate(frame[3:]), local - frame[:3])
+            moved = np.abs(twist[:3] + np.cross(twist[3:], arm)).max()
+            if kind != "point" or moved > UNMOVED * self._system.judged_length:
+                raise ModelError(
+                    f"a hand on {name!r} would rotate it, but it has no inertia there (0 kg m²), and no joint holds "
+                    "it; give inertia= to m.body, or grasp its centre of mass"
+                )
 
     def _normal(self, name: str, number: int, local: FloatArray, direction: Any) -> FloatArray:
         if direction is not None:
@@ -499,7 +525,7 @@ class Session:
 
     def _size(self, number: int) -> float:
         """Radius of gyration of a body in the metric of the session [m]."""
-        own = self._equations.masses[number]
+        own = self._equations.metric[number]
         return float(np.sqrt(own[3:].max() / own[0]))
 
     def _put(self, hand: Hand) -> None:

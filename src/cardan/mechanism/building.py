@@ -89,8 +89,9 @@ class Building(Methods):
 
         position [m].  orientation: a quaternion (w, x, y, z), a 3×3 matrix, (axis, angle), Euler angles by name such as
         ("xyz", (a, b, c)) (capital letters: about the axes of the body), or a SciPy Rotation.
-        mass [kg].  inertia [kg m²]: about the centre of mass, 3×3; or three numbers, the moments about the
-        axes of the body.  center [m]: of mass, in body axes.
+        mass [kg]: without it the body is massless.  inertia [kg m²]: about the centre of mass, 3×3; or three numbers,
+        the moments about the axes of the body; without it, the body is a point mass.  center [m]: of mass, in body
+        axes.
         fixed: the body stays where it is drawn; ``body.fixed = False`` frees it.
         """
         if fixed is not False:

@@ -100,8 +100,8 @@ def positive(value: Any, what: str, *, zero: bool = False, instead: str = "") ->
 
 
 def mass(value: Any, what: str) -> float:
-    """A finite float above zero [kg]."""
-    return positive(value, what, instead="model a part without mass by a joint: a `distance` rod, a `universal`")
+    """A finite float from zero on [kg]."""
+    return positive(value, what, zero=True)
 
 
 def numbers(value: Any, count: int, what: str, kind: Any = number) -> tuple[float, ...]:

@@ -142,7 +142,7 @@ class Body:
 
     Mass [kg], centre of mass [m] in body axes and inertia [kg m²] about it in body axes (None where none was given) are
     stored; kinematics does not use them.  They are given, or follow from the shapes that are attached with a density.
-    Where neither is the case, the mass is 1 kg and the centre the origin.
+    Where neither is the case, the body is massless.  A body with a mass and no inertia is a point mass.
     Bodies are made by :meth:`cardan.Mechanism.body`; ``mechanism.ground`` is the fixed one.
     """
 
@@ -181,7 +181,7 @@ class Body:
         self._is_ground = is_ground
         self._position = check.vector(position, f"the position of body {name!r}")
         self._orientation = as_quaternion(orientation, f"the orientation of body {name!r}")
-        self._mass, self._center, self._inertia = 1.0, (0.0, 0.0, 0.0), None
+        self._mass, self._center, self._inertia = 0.0, (0.0, 0.0, 0.0), None
         self._given: tuple[str, ...] = ()
         if not (mass is inertia is center is None):
             given = (("mass", mass), ("inertia", inertia), ("center", center))
@@ -252,12 +252,12 @@ class Body:
 
     @property
     def has_mass(self) -> bool:
-        """Whether a mass was given; otherwise 1 kg is assumed."""
+        """Whether a mass was given; otherwise the body is massless."""
         return self._record.has_mass
 
     position = Checked(check.vector, "Authored position r [m] in world.")
     orientation = Checked(as_quaternion, "Authored orientation p, unit quaternion (w, x, y, z); see m.body.")
-    mass = Checked(check.mass, "Mass [kg].")
+    mass = Checked(check.mass, "Mass [kg]; 0 of a massless body.")
     inertia = Checked(check.inertia_or_none, "Inertia [kg m²] about the centre of mass, body axes; None if not given.")
     center = Checked(check.vector, "Centre of mass [m] in body axes.")
 
@@ -372,7 +372,7 @@ class Body:
         from cardan.system.attachments import mass_of
 
         has_density = any(one.density is not None for one in attachments)
-        mass, center, inertia = mass_of(attachments) if has_density else (1.0, (0.0, 0.0, 0.0), None)
+        mass, center, inertia = mass_of(attachments) if has_density else (0.0, (0.0, 0.0, 0.0), None)
         masses = {"_mass": mass, "_center": center, "_inertia": inertia}
         self._model.edit_body(self, {"_attachments": attachments, **masses})
 
