@@ -10,7 +10,15 @@ STEP is kept.  The kernel returns if it needs values that only Python computes (
 tells where it continues when it is called again.
 """
 
-from cardan.dynamics._equations import SOLVE, call_algebra, call_pose_algebra, retract, roots, set_drivers
+from cardan.dynamics._equations import (
+    SOLVE,
+    call_algebra,
+    call_pose_algebra,
+    retract,
+    roots,
+    rounding_of,
+    set_drivers,
+)
 from cardan.dynamics._instant import ACCELERATE, APPROACH, CLOSE, CURVATURE, KEEP, LINEARIZE, SEEK, at_instant, at_stops
 from cardan.dynamics.tables import (
     ACCEPT,
@@ -57,6 +65,7 @@ PREDICTOR, CORRECTOR, LOWER = range(3)  # rules of Weights; the last one is a co
 MOST_NORMAL = 1e-8  # a larger error across the constraints may lead to another branch of a singular pose
 KEEPING = 0.3  # of RTOL: an error with which a step is kept
 CAREFUL = 20.0  # steps after a refused one
+HOPELESS = 1e-3  # of the largest step: careful steps this short that cannot be projected are not careful any more
 CAREFUL_EXACT = 1e-12  # in place of Control.exact, in such steps
 ON = -1  # what a phase returns if the next phase follows
 
@@ -441,12 +450,13 @@ def correct_step(job, control, v, history, work):
     """CORRECT: evaluate at the predicted pose, correct and project; or refuse the step.
 
     Near a singular pose with a singular value σ, accelerations change by the error of a pose over σ.  The factor of the
-    pose before does not remove this error.  Careful steps therefore project the predicted pose with its own factor.
+    pose before does not remove this error.  Careful steps therefore project the predicted pose with its own factor,
+    unless this remains impossible for short steps.
     """
     exact = control.exact
     op = APPROACH | LINEARIZE | ACCELERATE
     if control.careful > 0.0:
-        control.exact = min(exact, CAREFUL_EXACT)
+        control.exact = min(exact, max(CAREFUL_EXACT, rounding_of(job, control, work.new_q)))
         op |= CLOSE | CURVATURE
         for i in range(WIDTH * job.bodies):
             work.shift[i] = 0.0
@@ -464,7 +474,10 @@ def try_step(op, job, control, v, history, work):
     multipliers = work.multipliers
     control.shifted = 0.0
     if not at_instant(op, job, control, new_q, new_v, new_a, multipliers, work):
-        return refuse(job, control, SHRINK)
+        status = refuse(job, control, SHRINK)
+        if control.step < HOPELESS * control.largest_step:
+            control.careful = 0.0
+        return status
     if not is_finite(WIDTH * job.bodies, new_a):
         return NOT_FINITE
     error = correct(job, control, v, history, work)

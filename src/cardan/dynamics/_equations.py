@@ -467,16 +467,22 @@ def approach(job, control, q, moved, back, work):
 
 
 @inner
+def rounding_of(job, control, q):
+    """The rounding of the largest coordinate, relative to the extent."""
+    far = 0.0
+    for b in range(job.bodies):
+        for i in range(3):
+            far = max(far, abs(q[POSE * b + i]))
+    return ROUNDING * far / control.length
+
+
+@inner
 def is_closed(job, control, q, work):
     """Whether a pose meets every equation, up to CLOSED, or up to rounding if coordinates are large.
 
     If J has lost rank, or nearly so, a small shift does not show that a pose is closed.
     """
-    far = 0.0
-    for b in range(job.bodies):
-        for i in range(3):
-            far = max(far, abs(q[POSE * b + i]))
-    bar = max(CLOSED, ROUNDING * far / control.length)
+    bar = max(CLOSED, rounding_of(job, control, q))
     values = work.values
     evaluate(job, RESIDUAL, q, q, values, values, work.evaluation)
     weights = tail(roots(job), 3 * WIDTH * job.bodies + 3)
