@@ -291,6 +291,26 @@ def test_a_rod_between_ball_joints_keeps_its_spin(inertia):
     assert np.abs(found.velocities("rod")[:, 3]).max() < 1e-9
 
 
+def test_idle_spins_do_not_depend_on_the_axes_of_a_body():
+    """A rod between ball joints, drawn in axes that are turned, with an origin off the line of the joints."""
+    ends = []
+    for turn, origin in (((1, 0, 0, 0), (0, 0, 0)), ((0.5, 0.3, -0.2, 0.7), (0.2, 0.7, -0.3))):
+        m = cd.Mechanism()
+        p = np.array(turn) / np.linalg.norm(turn)
+        left = m.body("left", mass=1.0, inertia=0.1 * np.eye(3))
+        right = m.body("right", position=X - Z, mass=2.0, inertia=0.2 * np.eye(3))
+        rod = m.body("rod", position=origin, orientation=p)
+        m.revolute("a", m.ground.frame(z=Y), left.frame(z=Y))
+        m.revolute("b", m.ground.frame(X, z=Y), right.frame(Z, z=Y))
+        for name, body, place, at in (("c", left, -Z, -Z), ("d", right, 0 * Z, X - Z)):
+            m.spherical(name, body.point(place), rod.point(euler.rotate(euler.conjugate(p), at - origin)))
+        m.torque("turn", left, 3.0 * Y)
+        found = is_done(m.simulate(0.3, rtol=1e-9))
+        assert "the rotation of 'rod' about one axis is not determined" in found.text()
+        ends.append(found.state.coordinates[:2])
+    assert ends[0] == pytest.approx(ends[1], abs=1e-9)
+
+
 def test_a_mechanism_of_redundant_rows_with_a_massless_coupler():
     """A planar four-bar with hinges, three rows redundant: (J₁ + J₃ φ'²) θ̈ = T from rest, with φ' = φ̇/θ̇."""
     m = cd.Mechanism(gravity=(0, 0, 0))

@@ -48,7 +48,7 @@ class _Massless:
     """J₀ in a pose.  ``columns``: numbers of the columns without mass; ``bodies``: of each of them."""
 
     def __init__(self, equations: Equations, q: FloatArray, floats: FloatArray, active: FloatArray) -> None:
-        self.equations = equations
+        self.equations, self.q = equations, q
         self.columns: IntArray = np.flatnonzero(equations.masses.ravel() == 0.0)
         self.bodies = self.columns // WIDTH
         p = equations.problem.with_floats(floats)
@@ -79,6 +79,13 @@ class _Massless:
         rows = {int(self.equations.equations[k]) for k in numbers}
         every = self.equations.system.rows
         return {row.constraint for row in every if rows.intersection(range(row.start, row.start + row.primitive.rows))}
+
+    def is_rotation(self, body: int, twist: FloatArray) -> bool:
+        """Whether a motion of a massless body, δr/L in world and δθ in principal axes, rotates it about an axis."""
+        if twist.size != WIDTH:
+            return False
+        about = euler.rotate(self.q[POSE * body : POSE * (body + 1)][3:], twist[3:])
+        return bool(abs(twist[:3] @ about) <= RANK_RTOL and np.abs(about).max() > RANK_RTOL)
 
     def common_motion(self, pins: Any) -> FloatArray | None:
         """A motion of several bodies, shape (columns,), in which the own motions, rows of pins, do not take part."""
@@ -140,7 +147,7 @@ def examine(run: Integration) -> Idle:
         motions[places] = own
         pins.append(motions)
         has_mass = e.masses[body, 0] > 0.0
-        if has_mass or (own.shape[1] == 1 and _is_rotation(own[:, 0]) and len(seen.holders(body)) > 1):
+        if has_mass or (own.shape[1] == 1 and seen.is_rotation(body, own[:, 0]) and len(seen.holders(body)) > 1):
             (about_axis if own.shape[1] == 1 else anyhow).append(names[body])
             whole = np.zeros((e.masses.size, own.shape[1]))
             whole[seen.columns] = motions
@@ -206,11 +213,6 @@ def accelerated_without_mass(run: Integration) -> str:
 def quoted(names: list[str]) -> str:
     """Names, the first of them if there are many."""
     return ", ".join(map(repr, names[:MOST_NAMED])) + (" …" if len(names) > MOST_NAMED else "")
-
-
-def _is_rotation(twist: FloatArray) -> bool:
-    """Whether a motion of a massless body, all six components, rotates it about an axis."""
-    return twist.size == WIDTH and bool(abs(twist[:3] @ twist[3:]) <= RANK_RTOL and np.abs(twist[3:]).max() > RANK_RTOL)
 
 
 def _sparse(problem: Any, q: FloatArray) -> Any:
