@@ -117,6 +117,21 @@ def geared(as_inertia: bool) -> cd.Mechanism:
     return m
 
 
+def test_steps_of_generalized_alpha_are_judged_by_it():
+    """A stiff spring at the start: whether a body or its hinge has the inertia, the same steps are divided."""
+    ends = []
+    for of_body, of_joint in ((1.0, 0.0), (1e-9, 1.0)):
+        m = cd.Mechanism(gravity=(0, 0, 0))
+        hinge = m.revolute("h", m.ground.frame(), m.body("rotor", mass=1e-6, inertia=of_body * np.eye(3)).frame())
+        hinge.inertia = of_joint
+        m.spring("s", hinge, stiffness=4000.0, rest=1.0)
+        ends.append(m.simulate(0.2, step=0.01, method="generalized_alpha"))
+    assert ends[0].refused > 0
+    assert ends[1].refused == ends[0].refused
+    assert ends[1].error == pytest.approx(ends[0].error, rel=1e-6)
+    assert ends[1].coordinate("h") == pytest.approx(ends[0].coordinate("h"), abs=1e-6)
+
+
 def test_a_rotor_behind_a_gear_is_an_inertia_of_its_square():
     sims = [geared(kind).simulate(0.5, rtol=1e-11) for kind in (False, True)]
     angle = [sim.coordinate("shoulder") for sim in sims]

@@ -171,7 +171,7 @@ class GeneralizedAlpha(Integration):
         q = problem.retract(self.q, h * v + h * h * ((0.5 - BETA) * a + BETA * new_a))
         if not np.isfinite(q).all():  # a contact has ended
             return tables.NOT_CLOSED
-        load = np.concatenate([MASS * masses * (new_a - a), np.zeros(len(f))])
+        load = np.concatenate([MASS * joint_inertias.mass_times(e, q, new_a - a), np.zeros(len(f))])
         moved = np.linalg.solve(matrix, load)[: masses.size]
         largest = float((h * h * abs(BETA - 1.0 / 6.0) * np.abs(moved) / self._units).max())
         if is_refused and not largest <= tables.MOST_ERROR:
