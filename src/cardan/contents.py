@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from cardan.errors import ModelError
 
@@ -23,9 +24,28 @@ def read(path: Any, most: int, what: str = "the file") -> bytes:
     """
     named = f"{what} {str(path)!r}"
     with _reasons(named):
-        if not stat.S_ISREG(os.stat(path).st_mode):  # a device may act when it is opened
-            raise ModelError(f"{named} cannot be read: it is not a regular file")
-        return _content(os.open(path, _READ), most, named)
+        return _content(_handle(path, named), most, named)
+
+
+@contextlib.contextmanager
+def opened(path: Any, most: int, what: str = "the file") -> Iterator[BinaryIO]:
+    """A regular file, open to be read in parts, with the errors of :func:`read`; its size is that when it is opened."""
+    named = f"{what} {str(path)!r}"
+    with _reasons(named):
+        handle = _handle(path, named)
+    with open(handle, "rb") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise _not_regular(named)
+        if found.st_size > most:
+            raise _too_large(named, most)
+        yield file
+
+
+def _handle(path: Any, named: str) -> int:
+    if not stat.S_ISREG(os.stat(path).st_mode):  # a device may act when it is opened
+        raise _not_regular(named)
+    return os.open(path, _READ)
 
 
 def read_below(folder: Path, path: str, most: int, what: str = "the file") -> bytes:
@@ -43,9 +63,9 @@ def read_below(folder: Path, path: str, most: int, what: str = "the file") -> by
         except (OSError, ValueError):  # too long, or not encodable: no file has such a name
             is_below, is_file = True, False
         if Path(path).is_absolute() or not is_below:
-            raise ModelError(f"{named}; it must be in the folder of the model or below it")
+            raise ModelError(f"{named} must be in the folder of the model or below it; copy it there")
         if not is_file:
-            raise ModelError(f"{named}, which is not a file; it must be that of a regular file")
+            raise ModelError(f"{named} is not a file; it must be a regular file in the folder of the model or below it")
         if os.open not in os.supports_dir_fd:  # Windows
             return _content(os.open(target, _READ), most, named)
         *folders, name = target.relative_to(base).parts
@@ -65,18 +85,26 @@ def _content(handle: int, most: int, named: str) -> bytes:
     with open(handle, "rb", buffering=0) as file:
         size = os.fstat(handle)
         if not stat.S_ISREG(size.st_mode):
-            raise ModelError(f"{named} cannot be read: it is not a regular file")
+            raise _not_regular(named)
         content = bytearray()
         if size.st_size <= most:
             while len(content) <= most and (part := file.read(min(most + 1 - len(content), 1 << 24))):
                 content += part
         if size.st_size > most or len(content) > most:
-            raise ModelError(f"{named} is larger than {most:,} bytes, which is the most that is read")
+            raise _too_large(named, most)
         return bytes(content)
 
 
+def _not_regular(named: str) -> ModelError:
+    return ModelError(f"{named} cannot be read: it is not a regular file")
+
+
+def _too_large(named: str, most: int) -> ModelError:
+    return ModelError(f"{named} is larger than {most:,} bytes, which is the most that is read")
+
+
 @contextlib.contextmanager
-def _reasons(named: str) -> Any:
+def _reasons(named: str) -> Iterator[None]:
     """Errors of the system as ModelError; also of a path that no file can have."""
     try:
         yield

@@ -128,7 +128,7 @@ def test_a_surface_in_a_file_of_its_own(tmp_path: Path) -> None:
     file.write_text(BOWL)
     with pytest.raises(
         cd.FileError,
-        match=r"line 3, bodies.ground.shapes.0.path: the path of a shape is 'parts/bowl.json', which is not a file",
+        match=r"line 3, bodies.ground.shapes.0.path: the path of a shape 'parts/bowl.json' is not a file",
     ):
         cd.load(file)
 
@@ -170,7 +170,7 @@ def test_a_path_of_a_shape_that_cannot_be_encoded_is_not_a_file(tmp_path: Path) 
     file = tmp_path / "m.json"
     shape = '{"geometry": "file", "path": "\\ud800.json"}'
     file.write_text(f'{{"cardan": 1, "bodies": {{"ground": {{"shapes": [{shape}]}}}}}}')
-    with pytest.raises(cd.FileError, match="is not a file; it must be that of a regular file"):
+    with pytest.raises(cd.FileError, match="is not a file; it must be a regular file"):
         cd.load(file)
 
 

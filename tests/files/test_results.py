@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import struct
 import zipfile
@@ -418,7 +419,23 @@ def test_arrays_that_claim_to_be_large_take_no_memory(tmp_path, good):
         small = {**limits, suffix: 100}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(container, "MOST_BYTES", small)
-            refused(tmp_path / f"run{suffix}", data, "at most 100 are read")
+            file = tmp_path / f"run{suffix}"
+            file.write_bytes(data)
+            with pytest.raises(cd.ModelError, match="larger than 100 bytes"):
+                cd.load_result(file)
+
+
+@pytest.mark.parametrize("suffix", container.SUFFIXES)
+def test_devices_and_pipes_are_refused(tmp_path, suffix):
+    """A pipe would wait for its other end, and a device has no end."""
+    path = tmp_path / f"run{suffix}"
+    os.mkfifo(path)
+    with pytest.raises(cd.ModelError, match="not a regular file"):
+        cd.load_result(path)
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(cd.ModelError, match="not a regular file"):
+        cd.load_result(path)
 
 
 def test_overlapping_members_of_a_zip_are_refused(tmp_path, good):

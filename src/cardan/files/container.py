@@ -13,12 +13,13 @@ import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, BinaryIO, Final, NoReturn
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from cardan import contents
 from cardan.errors import ModelError
 from cardan.files.problems import FileError, Problem
 from cardan.system.saving import SUFFIXES
@@ -54,19 +55,13 @@ def write(suffix: str, document: Mapping[str, Any], arrays: Arrays) -> bytes:
 
 def read(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The document and the arrays of a file; FileError if it is none of ours, damaged, or too large."""
-    target = Path(path)
-    suffix = target.suffix.lower()
+    suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise ModelError(f"the file is {str(path)!r}; its name must end in {', '.join(SUFFIXES)}")
-    try:
-        size = target.stat().st_size
-        if size > MOST_BYTES[suffix]:
-            fail(path, f"it has {size:,} bytes; at most {MOST_BYTES[suffix]:,} are read")
-        if suffix == ".json":
-            return _of_json(path, target.read_bytes())
-        return _of_npz(path, target, size)
-    except OSError as error:
-        raise ModelError(f"the file {str(path)!r} cannot be read: {error.strerror or error}") from None
+    if suffix == ".json":
+        return _of_json(path, contents.read(path, MOST_BYTES[suffix]))
+    with contents.opened(path, MOST_BYTES[suffix]) as file:
+        return _of_npz(path, file)
 
 
 def fail(path: Any, message: str) -> NoReturn:
@@ -135,9 +130,10 @@ _VALUES: Final = {
 }
 
 
-def _of_npz(path: Any, target: Path, size: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _of_npz(path: Any, source: BinaryIO) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
-        with zipfile.ZipFile(target) as file:
+        size = source.seek(0, io.SEEK_END)
+        with zipfile.ZipFile(source) as file:
             members = file.infolist()
             if len(members) > MOST_ARRAYS:
                 fail(path, f"it has {len(members):,} arrays; at most {MOST_ARRAYS:,} are read")
@@ -151,7 +147,7 @@ def _of_npz(path: Any, target: Path, size: int) -> tuple[dict[str, Any], dict[st
             found = {
                 name.removesuffix(".npy"): _member(file, member) for name, member in zip(names, members, strict=True)
             }
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         if isinstance(error, FileError):
             raise
         fail(path, f"it is damaged or no saved result: {str(error)[:120]}")

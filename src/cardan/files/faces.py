@@ -292,7 +292,7 @@ def _read_file(path: Any, folder: FilePath | None) -> Curve | Surface:
         raise ModelError(f"the path of a shape is {short(path)}; it must be that of a JSON file")
     if folder is None:
         raise ModelError(f"the shape is in the file {path!r}, and a text has no folder: use cd.load(path)")
-    content = contents.read_below(folder, path, MOST_BYTES, "the path of a shape is")
+    content = contents.read_below(folder, path, MOST_BYTES, "the path of a shape")
     try:
         values = json.loads(content.decode())  # bytes could be UTF-16 or UTF-32
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
 """The XML of an MJCF model: files that it includes, and attributes that are read, have no effect here, or are reported.
 
-Included files are read only within the folder of the model.  As in MuJoCo, their paths are relative to that folder,
+Included files must be in the folder of the model or below it.  As in MuJoCo, their paths are relative to that folder,
 each file is included once, and its root element is replaced by what it contains.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from cardan import contents
 from cardan.errors import ModelError
 from cardan.files import robots
 from cardan.files.robots import MOST_BYTES
@@ -101,32 +102,20 @@ class _Includes:
     def _content(self, include: ET.Element, depth: int, nested: int) -> list[ET.Element]:
         """The elements of an included file, with those that it includes."""
         name = include.get("file") or ""
-        target = self._target(name)
+        if not name:
+            raise ModelError("an <include> has no file; it must have one")
+        content = contents.read_below(self.folder, name, MOST_BYTES, "the included file")
+        target = (self.folder / name).resolve()
+        if target in self.seen:
+            raise ModelError(f"<include file={name!r}>: the file is included twice; MuJoCo includes a file once")
         if depth >= MOST_DEPTH:
             raise ModelError(f"<include file={name!r}>: files include each other more than {MOST_DEPTH} deep")
         if len(self.seen) > MOST_FILES:
             raise ModelError(f"<include file={name!r}>: the model includes more than {MOST_FILES} files")
         self.seen.add(target)
-        self.bytes += target.stat().st_size
+        self.bytes += len(content)
         if self.bytes > MOST_BYTES:
             raise ModelError(f"<include file={name!r}>: the included files have more than {MOST_BYTES:,} bytes")
-        found = robots.parse(target, None)
+        found = robots.parsed(content, target, None)
         self.expand(found, depth + 1, nested)
         return list(found)
-
-    def _target(self, name: str) -> Path:
-        """An included file: a regular file within the folder of the model, after links are followed, and a new one."""
-        what = f"<include file={name[:200]!r}>"
-        if not name:
-            raise ModelError("an <include> has no file; it must have one")
-        try:
-            target = (self.folder / name).resolve(strict=True)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ModelError(f"{what} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-        if not target.is_relative_to(self.folder):
-            raise ModelError(f"{what} is not within the folder of the model, {str(self.folder)!r}; copy the file there")
-        if not target.is_file():
-            raise ModelError(f"{what} is not a file")
-        if target in self.seen:
-            raise ModelError(f"{what} is included twice; MuJoCo includes a file once")
-        return target

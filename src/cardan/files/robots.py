@@ -138,9 +138,13 @@ def _name(name: str) -> str:
     return "{" + name if "}" in name else name
 
 
-def parse(path: Any, root: str | None) -> ET.Element:
-    """The root element of an XML file, of any tag if root is None; entities, deep nesting, large files are refused."""
-    content = contents.read(path, MOST_BYTES)
+def parse(path: Any, root: str) -> ET.Element:
+    """The root element of an XML file; entities, deep nesting and large files are refused."""
+    return parsed(contents.read(path, MOST_BYTES), path, root)
+
+
+def parsed(content: bytes, path: Any, root: str | None) -> ET.Element:
+    """The root element of the content of a file, of any tag if root is None."""
     try:
         text = _decoded(content)
     except (UnicodeError, LookupError) as error:
