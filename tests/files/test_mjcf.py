@@ -137,8 +137,10 @@ def test_a_capsule_is_a_cylinder_and_two_half_balls(tmp_path: Path) -> None:
 
 def test_a_mesh_leaves_the_mass_of_its_body_unknown_and_says_so(tmp_path: Path) -> None:
     body = '<body name="a"><geom type="mesh" mesh="x"/><joint/></body><body name="b"><geom mesh="x"/><joint/></body>'
-    _, said = mjcf_of(tmp_path, "", body)
-    assert "masses of bodies from meshes, whose files are not read" in said and "(2: a, b)" in said
+    m, said = mjcf_of(tmp_path, "", body)
+    assert "masses of bodies from meshes, whose files are not read; these bodies are massless (0 kg)" in said
+    assert "(2: a, b)" in said
+    assert [body.mass for body in m.bodies.values()] == [0.0, 0.0]
 
 
 def test_polynomials_of_fewer_than_five_numbers_and_sites_between_points(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Import of a subset of MuJoCo's MJCF: bodies, joints, inertials, masses of geoms, sites, some equality constraints.
 
-Equality constraints are connect, weld and joint.  A body with several joints becomes a chain of bodies with little mass
-between them.  Everything else in a file is listed in the report, attributes too; elements that would make more bodies
-(replicate, attach, composite, flexcomp) are refused.  [MuJoCo]
+Equality constraints are connect, weld and joint.  A body with several joints becomes a chain with massless bodies
+between the joints.  Everything else in a file is listed in the report, attributes too; elements that would make more
+bodies (replicate, attach, composite, flexcomp) are refused.  [MuJoCo]
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class _Model:
             try:
                 return mjcf_masses.of_geoms([(geom, at.then(self._pose(geom))) for geom, at in geoms]), False
             except mjcf_masses.UnknownMassError as error:
-                self.report.count(f"masses of bodies from {error}; 1 kg is assumed", name)
+                self.report.count(f"masses of bodies from {error}; these bodies are massless (0 kg)", name)
                 return None, True
         return (self._inertial(*given[0], name) if given else None), False
 
