@@ -266,6 +266,45 @@ def test_a_model_that_cannot_be_written_is_passed_when_the_result_is_loaded(tmp_
         cd.load_result(path, mechanism=rolling())
 
 
+def test_a_simulation_with_inertias_of_joints_is_loaded(tmp_path):
+    m = cd.Mechanism("flywheel")
+    hinge = m.revolute("A", m.ground.frame(z=(0, 1, 0)), m.body("arm", mass=1.0, center=(1, 0, 0)).frame(z=(0, 1, 0)))
+    hinge.inertia = 0.5
+    sim = m.simulate(0.1, step=0.01)
+    for suffix in container.SUFFIXES:
+        sim.save(tmp_path / f"run{suffix}")
+        loaded = cd.load_result(tmp_path / f"run{suffix}")
+        assert loaded == sim
+        assert np.array_equal(loaded.energy.kinetic, sim.energy.kinetic)
+
+
+@pytest.mark.parametrize("change", ["mass", "center", "joint inertia", "spring"])
+@pytest.mark.parametrize("verb", ["move", "simulate"])
+def test_a_mechanism_with_other_masses_or_loads_is_refused(tmp_path, verb, change):
+    """Efforts and energies of a result are computed when they are asked for, with the mechanism that is passed."""
+
+    def build(changed=""):
+        m = cd.Mechanism("arm")
+        center = (0.5 if changed == "center" else 0.4, 0, 0)
+        arm = m.body("arm", mass=2.0 if changed == "mass" else 1.0, center=center, inertia=(1, 1, 1))
+        hinge = m.revolute("A", m.ground.frame(), arm.frame())
+        hinge.inertia = 0.7 if changed == "joint inertia" else 0.5
+        m.spring("spring", hinge, stiffness=7.0 if changed == "spring" else 5.0)
+        m.drive("motor", "A", lambda t: t * t if t > -1 else -t)  # cannot be written
+        return m
+
+    m = build()
+    result = m.move([0.0, 0.1]) if verb == "move" else m.simulate(0.1, step=0.05)
+    result.save(tmp_path / "run.npz")
+    loaded = cd.load_result(tmp_path / "run.npz", mechanism=build())
+    assert np.array_equal(loaded.effort("motor"), result.effort("motor"))
+    with pytest.raises(cd.FileError, match="'arm' is not that of the result: its masses, joint inertias or loads differ"):
+        cd.load_result(tmp_path / "run.npz", mechanism=build(change))
+    with pytest.raises(cd.ModelError, match="is not that of the result"):
+        result.save(tmp_path / "other.npz", mechanism=build(change))
+    result.save(tmp_path / "other.npz", mechanism=m.copy())
+
+
 def test_a_simulation_is_read_in_other_principal_frames():
     """Another computer may find other principal axes: the poses and rates of the bodies do not depend on them."""
     m = machine()

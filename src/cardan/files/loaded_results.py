@@ -22,7 +22,17 @@ from cardan.errors import ModelError
 from cardan.files import container, reader
 from cardan.files.container import fail
 from cardan.files.problems import FileError
-from cardan.files.results import ENUM_NAMES, FORMAT, PARTS, RESULTS, VERSION, check_same, dimensions
+from cardan.files.results import (
+    ENUM_NAMES,
+    FORMAT,
+    PARTS,
+    RESULTS,
+    VERSION,
+    check_same,
+    dimensions,
+    masses_and_loads,
+    other_masses,
+)
 from cardan.math import euler
 from cardan.mechanism import Mechanism
 from cardan.system import check
@@ -101,13 +111,18 @@ class _Decoder:
         return self._made
 
     def check_given(self) -> None:
-        """FileError if the mechanism that was passed has other dimensions, at the parameters of the result."""
+        """FileError if the mechanism that was passed has other numbers, at the parameters of the result."""
         told = self.document.get("dimensions")
         if self.given is None or told is None:
             return
-        saved, now = self.value(told["numbers"]), dimensions(self.drawing(self.value(told["values"])))
+        drawing = self.drawing(self.value(told["values"]))
+        saved, now = self.value(told["numbers"]), dimensions(drawing)
         if saved.shape != now.shape or not np.allclose(saved, now, rtol=SAME, atol=SAME, equal_nan=True):
             fail(self.path, f"mechanism {self.given.name!r} is not that of the result: its dimensions differ")
+        saved, now = self.value(told["masses"]), masses_and_loads(drawing)
+        least = SAME**2 * float(np.abs(now).max(initial=0.0))  # rounding of a zero
+        if saved.shape != now.shape or not np.allclose(saved, now, rtol=SAME, atol=least, equal_nan=True):
+            fail(self.path, str(other_masses(self.given)))
 
     @property
     def has_model(self) -> bool:

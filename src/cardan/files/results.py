@@ -10,7 +10,7 @@ import dataclasses
 import math
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ from cardan.analysis.simulation import Simulation, SimulationStatus
 from cardan.analysis.vibration import Linearization
 from cardan.diagnosis.freedom import Diagnosis, Equation
 from cardan.diagnosis.motions import FreeMotion
-from cardan.dynamics.build import equations_of
+from cardan.dynamics.build import Inverse, equations_of, inertia_rows
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event
 from cardan.errors import ModelError
@@ -36,6 +36,7 @@ from cardan.files.units import SI
 from cardan.mechanism import Mechanism
 from cardan.system.drawing import Drawing
 from cardan.system.formulas import Formula, plain_at
+from cardan.system.parts import BodyRecord
 from cardan.system.residuals import Violation
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -63,8 +64,9 @@ def to_bytes(suffix: str, result: Any, mechanism: Mechanism | None = None) -> by
         document |= {"model": text} if text else {}
         for packed in encoder.packed[:1]:
             values = dict((packed if isinstance(packed, System) else packed.system).values)
-            numbers = dimensions(m._model.drawing.at_values(values))
-            document["dimensions"] = {"values": encoder.value(values), "numbers": encoder.value(numbers)}
+            drawing = m._model.drawing.at_values(values)
+            told = {"values": values, "numbers": dimensions(drawing), "masses": masses_and_loads(drawing)}
+            document["dimensions"] = {word: encoder.value(value) for word, value in told.items()}
     document |= {"without_model": reason} if reason else {}
     return container.write(suffix, document, encoder.arrays)
 
@@ -77,6 +79,8 @@ def _mechanism(encoder: _Encoder, given: Mechanism | None) -> tuple[Mechanism | 
             raise ModelError(f"mechanism is {given!r:.80}; it must be the cd.Mechanism of the result")
         for known in encoder.packed:
             _check_fits(given, known)
+        for needs in encoder.needs:
+            _check_masses(given, needs)
         return given, ""
     if contents is None:
         if encoder.packed:
@@ -115,9 +119,30 @@ def _check_fits(m: Mechanism, known: System | Equations) -> None:
         same = drawing.system
         is_same = (same.with_variables(*known.variables) if known.variables.names else same) == known
     else:
-        is_same = equations_of(drawing)[0].system == system
+        is_same = (made := equations_of(drawing)[0]).system == system
+        if is_same and not _are_alike(made, known):
+            raise other_masses(m)
     if not is_same:
         raise ModelError(f"mechanism {m.name!r} is not that of the result: its dimensions differ")
+
+
+def _are_alike(a: Equations, b: Equations) -> bool:
+    """Whether equations of equal systems have equal masses, inertias of joints and loads."""
+    return bool(np.array_equal(a.masses, b.masses)) and a.inertias == b.inertias and a.forces == b.forces
+
+
+def _check_masses(m: Mechanism, needs: Inverse) -> None:
+    """ModelError if a mechanism has other masses, inertias of joints or loads than inverse dynamics of a result."""
+    drawing = m._model.drawing
+    if needs.loaded is not None:
+        drawing = drawing.at_values({**drawing.drawn, **needs.loaded.drawn})
+    if not np.array_equal(masses_and_loads(drawing), _numbers_of(needs.parts, needs.loaded)):
+        raise other_masses(m)
+
+
+def other_masses(m: Mechanism) -> ModelError:
+    """The error that a mechanism has other masses or loads than that of a result."""
+    return ModelError(f"mechanism {m.name!r} is not that of the result: its masses, joint inertias or loads differ")
 
 
 def dimensions(drawing: Drawing) -> FloatArray:
@@ -131,9 +156,32 @@ def dimensions(drawing: Drawing) -> FloatArray:
     return np.concatenate([np.empty(0), *found])
 
 
+def masses_and_loads(drawing: Drawing) -> FloatArray:
+    """Numbers that dynamics needs in addition: of bodies, of inertias of joints, and of loads."""
+    return _numbers_of(drawing.contents.records, drawing)
+
+
+def _numbers_of(parts: Sequence[BodyRecord], drawing: Drawing | None) -> FloatArray:
+    """drawing: of the inertias of joints and the loads; None if there are none."""
+    found: list[Any] = []
+    for body in parts:
+        inertia = np.zeros(9) if body.inertia is None else np.array(body.inertia).ravel()
+        found += [body.mass, *body.center, *inertia]
+    if drawing is None:
+        return np.array(found)
+    nodes = None if drawing.values is None else drawing.values.nodes
+    found += [drawing.contents.inertias[name] for name in sorted(drawing.contents.inertias)]
+    for load in drawing.contents.loads.values():
+        _, law, wrench, _ = load.action
+        numbers = (*(() if law is None else law.numbers), *(() if wrench is None else (*wrench.point, *wrench.vector)))
+        found += plain_at(numbers, nodes)
+    return np.array(found, dtype=np.float64)
+
+
 def check_same(m: Mechanism, drawing: Drawing, constraints: Any, names: Any) -> None:
     """ModelError if a mechanism has other bodies or constraints than a result.  constraints: one for each relation."""
-    known = [*drawing.system.constraints, *drawing.system.rate_constraints]
+    own = inertia_rows(drawing.contents.joints, drawing.contents.inertias)  # of equations of motion
+    known = [*drawing.system.constraints, *drawing.system.rate_constraints, *own]
     if tuple(names) != drawing.system.names or Counter(constraints) - Counter(known):
         raise ModelError(f"mechanism {m.name!r} is not that of the result: its bodies or joints differ")
 
@@ -145,6 +193,7 @@ class _Encoder:
         self.arrays: dict[str, NDArray[Any]] = {}
         self.contents: Any = None  # of the mechanism, as it was
         self.packed: list[System | Equations] = []  # for the result, which cannot be loaded without a model
+        self.needs: list[Inverse] = []  # of motions
 
     def value(self, value: Any) -> Any:
         """Plain values for JSON."""
@@ -212,6 +261,7 @@ class _Encoder:
 
     def _motion(self, motion: Motion) -> dict[str, Any]:
         assert motion._needs is not None
+        self.needs.append(motion._needs)
         states, keys = motion.states, motion._system.counted_angles
         count, bodies = len(states), len(motion.names)
         plain = {
