@@ -200,7 +200,7 @@ class Motion(Readings):
             return *self._notes, *self._mass_notes
         try:
             (forces, _), model = self._inverse()
-        except ModelError as error:  # such as a body whose inertia allows no dynamics
+        except ModelError as error:  # such as a force along a free motion that no driver determines
             return *self._notes, f"it is not known whether contacts pull: {error}"
         q, v, a = _reactions.principal_rates(forces.equations.system, self.states)
         results = self.times, q, v, a, forces.multipliers

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from cardan.dynamics import joint_inertias
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.reactions import Connection, loads_at
 from cardan.joints import Role
@@ -37,8 +38,10 @@ def pulling(
     pulls = {name: row for name, row in _rows(equations, connections).items() if (multipliers[:, row] > 0.0).any()}
     if not pulls:
         return ()
-    inertia, loads = equations.masses * a, loads_at(equations, times, q, v)
-    sizes = np.maximum(np.abs(inertia), np.abs(loads))[:, :, :3].max(axis=(0, 2))  # [N] on each body
+    inertia, loads = joint_inertias.forces(equations, times, q, v, a), loads_at(equations, times, q, v)
+    on_bodies = np.maximum(np.abs(inertia), np.abs(loads))
+    on_bodies[:, :, 3:] /= equations.system.judged_length
+    sizes = on_bodies.max(axis=(0, 2))  # [N] on each body
     found = []
     for name, row in pulls.items():
         force = multipliers[:, row]
