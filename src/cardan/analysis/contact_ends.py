@@ -13,7 +13,8 @@ from cardan.system.parts import GROUND
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
-AHEAD: Final = tuple(10.0**k for k in range(-12, 1))  # parts of a step within which a contact ends
+# parts of a step within which a contact ends; the last one is longer than the step, which may end at an edge
+AHEAD: Final = tuple((1.0 + 1e-6) * 10.0**k for k in range(-12, 1))
 LONGEST: Final = 0.01  # of the size, or rad: beyond such a displacement no contact is said to end
 NEAR_EDGE: Final = 1e-6  # of the range of a parameter
 SAME: Final = 1e-9  # of the size: both ends of a shape are one point
@@ -53,11 +54,12 @@ def refuse_jumps(system: System) -> None:
             )
 
 
-def lost_contacts(system: System, q: FloatArray, step: FloatArray) -> dict[str, str]:
+def lost_contacts(system: System, q: FloatArray, step: FloatArray, longest: float = LONGEST) -> dict[str, str]:
     """By name, what happens to the contacts that end within a small step from a pose; the first of them.
 
     q, step: solver coordinates and displacement of the manifold formulation.  A long step, as at a dead point, tells
-    nothing about the contacts along it: only its beginning is looked at.
+    nothing about the contacts along it: only its beginning is looked at, up to a displacement ``longest``, relative to
+    the size of the contacts, or in radians.
     """
     touches = system.index.contacts
     if not touches or not np.isfinite(q).all() or not np.isfinite(step).all():
@@ -68,7 +70,7 @@ def lost_contacts(system: System, q: FloatArray, step: FloatArray) -> dict[str, 
     size = min([touch.pair.size for touch in touches.values() if touch.pair.size] or [1.0])
     reach = max(float(moves[0]) / size, float(moves[1]))
     for part in AHEAD:
-        if part * reach > LONGEST:
+        if part * reach > longest:
             break
         moved = q.copy()
         moved[:poses] = retract(q, part * step)[:poses]

@@ -50,6 +50,7 @@ STIFFNESS: Final = 1.0  # [N/m] of a hand, where none is given: its force is the
 FREQUENCY: Final = 30.0  # [rad/s] of the total mass on the spring of a hand in a dynamic session, critically damped
 PAUSE: Final = 5.0  # [s] within which a servo ends its cycle
 SMALLEST: Final = 1e-3  # of the extent: joints of a smaller piece are closed relative to this
+LONGEST: Final = 0.1  # of the size of contacts, or rad: a cycle that moves more does not tell which contact ends
 UNMOVED: Final = 1e-9  # of the extent: a point that a unit rotation moves by less is on its axis
 COPIED: Final = (
     "copy or pickle session.state, and continue with m.session(state), or what record.stop() returns, and repeat it "
@@ -612,8 +613,10 @@ class Session:
 
     def _note_contacts(self) -> None:
         """Events of the contacts that end within the step that failed, once."""
-        step = self._run.failed_step if isinstance(self._run, DynamicRun) else self._step_floats
-        found = tuple(lost_contacts(self._system, self._q, step))
+        if isinstance(self._run, DynamicRun):
+            found = tuple(lost_contacts(self._system, self._q, self._run.failed_step, LONGEST))
+        else:
+            found = tuple(lost_contacts(self._system, self._q, self._step_floats))
         self._events += [SessionEvent(self.cycles, CONTACT_ENDS, name) for name in found if name not in self._ended]
         self._ended = found
 
