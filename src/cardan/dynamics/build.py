@@ -80,7 +80,7 @@ def inertia_rows(joints_by_name: Mapping[str, Joint], inertias: Mapping[str, flo
     """By its name, the row of the coordinate of each joint that has an inertia, and the inertia."""
     found = {}
     for name, value in inertias.items():
-        row = joints.coordinate_row(f"{name}.inertia", joints_by_name[name]._only_coordinate)
+        row = joints.coordinate_row(f"{name}.inertia", joints_by_name[name].chosen())
         found[row.name] = (row, value)
     return found
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cardan.files.mjcf import _Model
 
 MOST_MOTIONS: Final = 1000  # coordinates of M, which is dense
+WITHOUT: Final = f"a mass is not known, M is singular, or there are more than {MOST_MOTIONS} coordinates"
 
 
 class Reference:
@@ -92,7 +93,7 @@ def add_automatic(model: _Model) -> None:
     inertias = model.reference.inertias() if model.automatic else None
     for joint, name, rest, frames in model.automatic:
         if inertias is None:
-            model.report.count("springdamper of joints, since masses are not known, or too many", name)
+            model.report.count(f"springdamper of joints: {WITHOUT}", name)
             continue
         tau, ratio = robots.numbers(joint, "springdamper", 2).tolist()
         inertia = inertias[name]

@@ -224,11 +224,6 @@ class Joint:
         return sum(relation.primitive.equations for relation in self.relations if relation.signal is None)
 
     @property
-    def _only_coordinate(self) -> Coordinate:
-        """Its coordinate; ModelError if it does not have exactly one."""
-        return self.of(next(iter(self.kind.coordinates)) if len(self.kind.coordinates) == 1 else None)  # type: ignore[arg-type]
-
-    @property
     def inertia(self) -> float:
         """Inertia of the coordinate [kg m² of an angle, kg of a displacement], zero if none was set; may be set.
 
