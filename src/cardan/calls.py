@@ -40,7 +40,7 @@ def explained(function: F, name: str = "") -> F:
                 called = f"{type(args[0]).__name__}.{function.__name__}"
             raise ArgumentError(f"{called}: {with_help(problem, called)}") from None
 
-    return call  # type: ignore[return-value]
+    return call  # type: ignore[return-value]  # it has the signature of the function
 
 
 def with_help(problem: str, called: str) -> str:

@@ -190,7 +190,7 @@ _began: int | None = None  # [ns] when the cache was found; kernels are imported
 
 def _writable_cache() -> Path | None:
     """The cache directory of this version, created if necessary; None if it cannot be written."""
-    global _began  # noqa: PLW0603
+    global _began  # noqa: PLW0603  # set once, when this module is imported
     from cardan import __version__
 
     try:
