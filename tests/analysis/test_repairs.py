@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -244,3 +245,14 @@ def test_the_command_line_tells_repairs(tmp_path, capsys):
         assert main([verb, str(tmp_path / "slider.cardan.toml"), "--json"]) == 1
         (repair,) = json.loads(capsys.readouterr().out)["repairs"]
         assert repair["kind"] == "scale length" and repair["names"] == ["rod"] and repair["size"] == 1998.0
+
+
+def test_a_conflict_is_pickled_whatever_the_loads_are():
+    """Repairs need the mechanism; a function that cannot be pickled must not keep the result from another process."""
+    m = crank_slider(2000.0)
+    again = pickle.loads(pickle.dumps(m.assemble()))
+    assert [repair.text for repair in again.repairs] == [repair.text for repair in m.assemble().repairs] != []
+    body = next(iter(m.bodies.values()))
+    m.force("gust", body.point(), lambda t, state: (1.0, 0.0, 0.0))
+    again = pickle.loads(pickle.dumps(m.assemble()))
+    assert again.status == "conflict" and again.repairs == []

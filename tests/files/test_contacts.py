@@ -127,8 +127,7 @@ def test_a_surface_in_a_file_of_its_own(tmp_path: Path) -> None:
     part.unlink()
     file.write_text(BOWL)
     with pytest.raises(
-        cd.FileError,
-        match=r"line 3, bodies.ground.shapes.0.path: the path of a shape 'parts/bowl.json' is not a file",
+        cd.FileError, match=r"line 3, bodies.ground.shapes.0.path: the path of a shape 'parts/bowl.json' is not a file"
     ):
         cd.load(file)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +114,8 @@ class AssemblyResult(Saved):
         """Changes that undo a usual mistake, and with which it can be assembled; the smallest first.
 
         They are searched for if the status is a conflict, when they are first asked for: see
-        :mod:`cardan.analysis.repairs`.  The mechanism is not changed.
+        :mod:`cardan.analysis.repairs`.  The mechanism is not changed.  A copy or a pickled result has none if a
+        function of the mechanism, such as that of a load, cannot be pickled.
         """
         if self._repairs is None:
             if self.status is not Status.CONFLICT or self._drawing is None:
@@ -124,6 +126,15 @@ class AssemblyResult(Saved):
             start = self._system.state()
             self._repairs = tuple(find_repairs(self._drawing, self._system, unmet, self.state, start, self._asked))
         return list(self._repairs)
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self._drawing is not None:
+            try:
+                pickle.dumps(self._drawing)
+            except Exception:  # functions of users can raise any exception; the result does not need its loads
+                kept["_drawing"] = None
+        return None, kept
 
     @property
     def unconnected(self) -> tuple[str, ...]:
