@@ -277,21 +277,7 @@ def _go_on(
     except NotFiniteError as error:
         status, reason = SimulationStatus.NOT_FINITE, f"{error}; earlier results are kept"
     if code in STATUS:
-        status, words = STATUS[code]
-        names = run.undefined_loads() if code == tables.NOT_FINITE else []
-        if names:
-            verb = "has" if len(names) == 1 else "have"
-            words += f", because {', '.join(map(repr, names))} {verb} no finite force"
-        elif code == tables.NOT_FINITE and (pushed := massless.accelerated_without_mass(run)):
-            words += f", because a force acts on {pushed} along a motion without mass (0 kg, 0 kg m²)"
-        elif run.push is not None:
-            words = _of_push(run, run.push)
-            run.end_here()
-        elif lost := lost_contacts(run.equations.system, run.q, ENDING * (last - first) * run.v):
-            status, words = SimulationStatus.CONTACT, f"{told(lost)};"
-            run.events += [Event(run.time, name, "contact ended") for name in lost]
-            run.end_here()
-        reason = f"{words} at t = {run.time:g} s; earlier results are kept"
+        status, reason = _of_end(run, code, last)
     if undefined and status is SimulationStatus.DONE:
         status, reason = SimulationStatus.UNDEFINED, f"the drivers end at t = {last:g} s: {undefined}"
     if status in UNREACHED and not run.turns_far:
@@ -312,6 +298,25 @@ def _go_on(
     )
     simulation._run, simulation._undefined = (run, last), undefined
     return simulation
+
+
+def _of_end(run: Integration, code: int, last: float) -> tuple[SimulationStatus, str]:
+    """The status of a run that its kernel has ended before the time ``last``, and the reason, in words."""
+    status, words = STATUS[code]
+    names = run.undefined_loads() if code == tables.NOT_FINITE else []
+    if names:
+        verb = "has" if len(names) == 1 else "have"
+        words += f", because {', '.join(map(repr, names))} {verb} no finite force"
+    elif code == tables.NOT_FINITE and (pushed := massless.accelerated_without_mass(run)):
+        words += f", because a force acts on {pushed} along a motion without mass (0 kg, 0 kg m²)"
+    elif run.push is not None:
+        words = _of_push(run, run.push)
+        run.end_here()
+    elif lost := lost_contacts(run.equations.system, run.q, ENDING * (last - run.first) * run.v):
+        status, words = SimulationStatus.CONTACT, f"{told(lost)};"
+        run.events += [Event(run.time, name, "contact ended") for name in lost]
+        run.end_here()
+    return status, f"{words} at t = {run.time:g} s; earlier results are kept"
 
 
 def _of_turn(run: Integration) -> str:
