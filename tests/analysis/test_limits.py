@@ -491,7 +491,7 @@ BAD_LIMITS = {
         lambda m: m.limit("new", m["C"].of("angle"), upper=1.0, of="displacement"),
         ["limit 'new'", "of='displacement'", "omit of="],
     ),
-    "a name": (lambda m: m.limit("new", "P", upper=1.0), ["limit 'new'", "'P'", "must be a joint"]),
+    "a name": (lambda m: m.limit("new", "Q", upper=1.0), ["limit 'new'", "no joint", "'Q'"]),
     "a body": (lambda m: m.limit("new", m["b"], upper=1.0), ["limit 'new'", "<Body 'b'>", "must be a joint"]),
     "a negative distance": (
         lambda m: m.limit("new", cd.coordinate(m.ground.point(), m["b"].point(), "distance"), upper=-1.0),

@@ -233,7 +233,7 @@ def test_parts_without_solids_are_looks_without_mass(tmp_path):
         m.add(sheet, density=1000.0)
     assert m.add(sheet).name == "sheet"
     draft = cd.cad.Draft(found)
-    assert draft.ground == "box" and draft.mechanism()["sheet"].mass == 1.0  # as that of a body without a given mass
+    assert draft.ground == "box" and draft.mechanism()["sheet"].mass == 0.0  # as that of a body without a given mass
 
 
 @pytest.mark.slow

@@ -458,7 +458,7 @@ BAD_DRIVES = {
         ["drive 'new'", "of='x'", "omit of="],
     ),
     "a body": (lambda m: m.drive("new", m["arm"], 1.0), ["drive 'new'", "<Body 'arm'>", "must be a joint"]),
-    "a name": (lambda m: m.drive("new", "A", 1.0), ["drive 'new'", "'A'", "must be a joint"]),
+    "a name": (lambda m: m.drive("new", "Q", 1.0), ["drive 'new'", "no joint", "'Q'"]),
     "a driver": (lambda m: m.drive("new", m["motor"], 1.0), ["drive 'new'", "'motor'", "none"]),
     "a joint elsewhere": (lambda m: m.drive("new", hinge()["A"], 1.0), ["drive 'new'", "'A'", "'hinge'"]),
     "a coordinate elsewhere": (

@@ -835,7 +835,7 @@ def removed_joint(context):
 USES = {
     "an argument left out": ({"j": None}, "was not given 'j', a point"),
     "a parameter left out": ({"c": None}, "was not given its parameter 'c'"),
-    "an unknown argument": ({"k": 1.0}, "no argument 'k'; it has i, "),
+    "an unknown argument": ({"k": 1.0}, "no argument 'k'; it has 'i', "),
     "a parameter that is a string": ({"c": "1"}, "parameter 'c' is '1'; it must be a number"),
     "a parameter that is True": ({"c": True}, "parameter 'c' is True; it must be a number"),
     "a parameter that is NaN": ({"c": math.nan}, "parameter 'c' is nan; it must be finite"),

@@ -169,7 +169,7 @@ class AssemblyResult(Saved):
             lines += [f"  it can be assembled with one change: {repair.text}" for repair in repairs[:REPAIRS_TOLD]]
             if len(repairs) > REPAIRS_TOLD:
                 lines.append(f"  and {len(repairs) - REPAIRS_TOLD} more such changes: see result.repairs")
-            is_told = found or repairs if self.status is Status.CONFLICT else nearly and self._seems_rounded
+            is_told = found if self.status is Status.CONFLICT else nearly and self._seems_rounded
             if not is_told:
                 is_plain = self.status is Status.STALLED and self.method != "auto"
                 lines.append(f"  {_ADVICE[Status.DIVERGED if is_plain else self.status]}")

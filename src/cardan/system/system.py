@@ -43,9 +43,6 @@ ROUNDED = 1e-14
 # drawn at the origin; and a spread of the bodies, if lengths also come from such points, drivers, limits or users'
 # functions.
 LEAST_SPREAD = 1e-12
-# Where joints have no points apart, the spread of the bodies as drawn is the unit of length; but at most this many
-# times the lengths of the joints, or metres where they have none: how far parts are drawn does not loosen the verdict.
-MOST_DRAWN = 100.0
 # A free parameter that is beyond a bound by less than this share of the bound or of its scale is at the bound: rows are
 # met to 1e-12.
 AT_BOUND = 1e-11
@@ -495,9 +492,8 @@ class System:
             self._check_length()
             return
         closed = self._is_closed() and not rounded
-        size = size if closed or size > LEAST_SPREAD else 0.0
-        spread = min(self._spread(q, 0.0 if closed else LEAST_SPREAD), MOST_DRAWN * (size or 1.0))
-        self.length = max(size, spread)
+        spread = min(self._spread(q, 0.0 if closed else LEAST_SPREAD), LENGTHS[1])
+        self.length = max(size if closed or size > LEAST_SPREAD else 0.0, spread)
         self._check_length()
 
     def _span(self) -> float:
