@@ -710,8 +710,14 @@ function = "0.0508*t"
     ],
 )
 def test_tables_are_in_the_units_of_the_model(
-    header: str, units: tuple[str, str], values: tuple[float, ...], tmp_path: Path, capsys: Captured
+    header: str,
+    units: tuple[str, str],
+    values: tuple[float, ...],
+    tmp_path: Path,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # tables that are wider than the terminal become summaries
     file, rows = tmp_path / "arm.cardan.toml", tmp_path / "rows.csv"
     file.write_text(UNITS_FILE.format(header=header), encoding="utf-8")
     for verb in ("move", "simulate"):

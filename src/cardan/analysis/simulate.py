@@ -284,16 +284,17 @@ def _go_on(
         reason += _driver_reason(run) or _massless_reason(run) or _singular_reason(run)
     if code == tables.NOT_CLOSED and (unmet := _contradicted_rates(run)):
         reason = f"no velocities satisfy the drivers, the joints and the rate rows at t = {run.time:g} s ({unmet})"
+    ended = tables.Control.read(c.as_floats)
     simulation = Simulation(
         run.equations,
         run.results[: run.reached],
         status,
         reason,
         notes=notes,
-        steps=int(c.taken),
-        refused=int(c.refused),
-        error=float(c.error),
-        redundant=bool(c.redundant),
+        steps=int(ended.taken),
+        refused=int(ended.refused),
+        error=float(ended.error),
+        redundant=bool(ended.redundant),
         events=run.events,
     )
     simulation._run, simulation._undefined = (run, last), undefined

@@ -16,7 +16,7 @@ from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.display import Display
 from cardan.system.formulas import Book, Condition, Parameter, Values, bindings, plain_at
-from cardan.system.parts import Body, BodyRecord, CountedAngle, Direction
+from cardan.system.parts import Body, BodyRecord, CountedAngle, Direction, Point
 from cardan.system.relations import Place
 from cardan.system.state import State
 from cardan.system.system import System
@@ -194,7 +194,8 @@ class Drawing:
             for end in joint.ends:
                 for place in (end.a, end.b) if hasattr(end, "a") else (end,):  # of a coordinate
                     if not isinstance(place, Direction):
-                        found.setdefault(place.body._name, []).append(plain_at(place.feature().value, nodes))
+                        position = place.position if isinstance(place, Point) else place.origin
+                        found.setdefault(place.body._name, []).append(plain_at(position, nodes))
         return found
 
     def at(self, state: Any) -> Drawing:
