@@ -279,7 +279,8 @@ class Simulation(Readings):
             variables=system.values,
         )
 
-    def _index(self, body: str | Body) -> int:
+    def _index(self, what: str, body: str | Body) -> int:
+        check_own(what, body, self._source)
         name = getattr(body, "name", body)
         system = self._equations.system
         if not isinstance(name, str) or name not in system.index:
@@ -290,19 +291,19 @@ class Simulation(Readings):
 
     def positions(self, body: str | Body) -> FloatArray:
         """Positions of a body's origin [m] in world, shape (times, 3)."""
-        return self._coordinates[:, self._index(body), :3].copy()
+        return self._coordinates[:, self._index("positions", body), :3].copy()
 
     def quaternions(self, body: str | Body) -> FloatArray:
         """Quaternions of a body, shape (times, 4)."""
-        return self._coordinates[:, self._index(body), 3:].copy()
+        return self._coordinates[:, self._index("quaternions", body), 3:].copy()
 
     def velocities(self, body: str | Body) -> FloatArray:
         """ṙ of a body's origin [m/s] in world and ω [rad/s] in body axes, shape (times, 6)."""
-        return self._origin_rates[0][:, self._index(body)].copy()
+        return self._origin_rates[0][:, self._index("velocities", body)].copy()
 
     def accelerations(self, body: str | Body) -> FloatArray:
         """r̈ of a body's origin [m/s²] in world and ω̇ [rad/s²] in body axes, shape (times, 6)."""
-        return self._origin_rates[1][:, self._index(body)].copy()
+        return self._origin_rates[1][:, self._index("accelerations", body)].copy()
 
     def coordinate(self, joint: str | Joint | Coordinate, of: str | None = None) -> FloatArray:
         """A coordinate of a joint, shape (times,): [m], or [rad] with whole turns.
@@ -370,6 +371,7 @@ class Simulation(Readings):
         parts, and the torque is that against spin.  That of ``f"{contact}.roll"`` is traction and spin torque alone.
         """
         check_own("reaction", joint, self._source)
+        check_own("reaction", on, self._source)
         return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)
 
     def effort(self, driver: str | Joint) -> FloatArray:
