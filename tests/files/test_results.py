@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import re
 import struct
 import zipfile
 from dataclasses import fields
@@ -15,7 +16,7 @@ import pytest
 
 import cardan as cd
 from cardan.dynamics.build import equations_of
-from cardan.files import container
+from cardan.files import container, mjcf, urdf
 from cardan.files.loaded_results import reframed
 from cardan.files.results import RESULTS, to_bytes
 
@@ -666,6 +667,16 @@ def test_wrong_endings_and_arguments_are_refused(tmp_path):
         result.save(tmp_path / "run.npz", mechanism=3)
     with pytest.raises(cd.ArgumentError, match="'mechanism'"):
         cd.load_result(tmp_path / "run.npz", mecanism=3)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"x.npz", ["x.npz"]])
+def test_what_is_no_path_is_refused(path):
+    m = machine()
+    words = re.escape(f"the file is {path!r}; give its path")
+    calls = [m.assemble().save, m.state.save, m.move([0.0, 0.1]).save, m.simulate(0.01, step=1e-2).save]
+    for call in (*calls, m.save, cd.load, cd.load_result, mjcf.load, urdf.load, cd.cad.load_step):
+        with pytest.raises(cd.ModelError, match=words):
+            call(path)
 
 
 def test_a_loaded_simulation_is_not_resumed(tmp_path):

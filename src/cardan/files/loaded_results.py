@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cardan import contents
 from cardan.analysis.batch_result import BatchResult
 from cardan.analysis.equilibrium import Equilibrium
 from cardan.analysis.motion import Motion, MotionStatus
@@ -50,8 +51,7 @@ def load_result(path: str | Path, *, mechanism: Mechanism | None = None) -> Any:
     Raises :class:`cardan.FileError`, a ModelError, if the file is damaged, of another kind or of a later version.
     Nothing in a file is executed or unpickled.
     """
-    if not isinstance(path, str | Path):
-        raise ModelError(f"the file is {path!r:.80}; give its path")
+    path = contents.file_path(path)
     if mechanism is not None and not isinstance(mechanism, Mechanism):
         raise ModelError(f"mechanism is {mechanism!r:.80}; it must be a cd.Mechanism")
     document, arrays = container.read(path)
