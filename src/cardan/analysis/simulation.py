@@ -39,6 +39,14 @@ TURN = 2.0 * np.pi
 TURN_DOUBT = 1.0  # rad, between a change of an angle and what its rates give: if more, turns may be missed
 
 
+class UncountedTurnsError(ModelError):
+    """An angle may have made whole turns between two output times; ``what``: which, and when."""
+
+    def __init__(self, what: str, way: str = "") -> None:
+        super().__init__(f"{what}; {way}" if way else what)
+        self.what = what
+
+
 class SimulationStatus(StrEnum):
     """How a simulation ended."""
 
@@ -339,9 +347,9 @@ class Simulation(Readings):
         unsure = np.flatnonzero(is_long & (doubt > TURN_DOUBT))
         if unsure.size:
             before, after = self.times[unsure[0] : unsure[0] + 2]
-            raise ModelError(
-                f"{angle!r} may have made uncounted whole turns between t = {before:g} s and {after:g} s; "
-                "pass more times to simulate, or make it a counted angle: m.limit(name, coordinate, lower=-1e9)"
+            raise UncountedTurnsError(
+                f"{angle!r} may have made uncounted whole turns between t = {before:g} s and {after:g} s",
+                "pass more times to simulate, or make it a counted angle: m.limit(name, coordinate, lower=-1e9)",
             )
         found: FloatArray = np.cumsum(np.concatenate([values[:1], change + TURN * turns]))
         return found
