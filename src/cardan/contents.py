@@ -17,6 +17,13 @@ _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER: Final = _READ | getattr(os, "O_DIRECTORY", 0)
 
 
+def file_path(path: Any) -> Path:
+    """The path of a file that a user gives; ModelError if it is none.  Bytes and descriptors are none."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise ModelError(f"the file is {path!r:.80}; give its path")
+    return Path(path)
+
+
 def read(path: Any, most: int, what: str = "the file") -> bytes:
     """The content of a regular file; ModelError that names it if it is another thing, or larger than ``most`` bytes.
 

@@ -803,6 +803,33 @@ def test_simulate_draws_a_picture(capsys: Captured, tmp_path: Path) -> None:
     assert "5 times" in capsys.readouterr().out
 
 
+def test_simulate_leaves_out_angles_that_turn_too_fast_for_the_frames(capsys: Captured, tmp_path: Path) -> None:
+    m = cardan.Mechanism("double pendulum")
+    upper = m.body("upper", mass=1.0, inertia=(0.01, 0.01, 0.01), center=(0.5, 0, 0))
+    lower = m.body("lower", position=(1, 0, 0), mass=0.1, inertia=(1e-3, 1e-3, 1e-3), center=(0.1, 0, 0))
+    m.revolute("A", m.ground.frame(z=(0, 1, 0)), upper.frame(z=(0, 1, 0)))
+    m.revolute("B", upper.frame((1, 0, 0), z=(0, 1, 0)), lower.frame(z=(0, 1, 0)))
+    m.prismatic("slide", m.ground.frame((0, 3, 0)), m.body("block", mass=1.0, inertia=(1, 1, 1)).frame())
+    path, rows, end = (tmp_path / name for name in ("model.json", "rows.csv", "end.json"))
+    picture = tmp_path / "run.svg"
+    m.save(path)
+    options = ["--duration", "2", "--frames", "3", "--csv", str(rows), "-o", str(end), "--plot", str(picture)]
+    assert main(["simulate", str(path), *options]) == 0
+    text = capsys.readouterr().out
+    assert "left out: column 'B [rad]', since <angle of joint 'B'> may have made uncounted whole turns between" in text
+    assert "give more than --frames 3" in text
+    titles = rows.read_text().splitlines()[0].split(",")
+    assert "slide [m]" in titles and "energy [J]" in titles and "B [rad]" not in titles
+    assert cardan.load(end).poses["reached"].time == pytest.approx(2.0)
+    assert picture.stat().st_size > 1000
+    assert main(["simulate", str(path), "--duration", "2", "--frames", "3", "--json"]) == 0
+    document = read_json(capsys)
+    assert "B [rad]" in document["left_out"] and "B [rad]" not in document["coordinates"]
+    assert main(["simulate", str(path), "--duration", "2", "--frames", "2001", "--json"]) == 0
+    document = read_json(capsys)
+    assert document["left_out"] == {} and "B [rad]" in document["coordinates"]
+
+
 # -- warmup ------------------------------------------------------------------------------------------------------------
 
 AFTER_WARMUP = """

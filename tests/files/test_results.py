@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import re
 import struct
 import zipfile
 from dataclasses import fields
@@ -15,7 +16,7 @@ import pytest
 
 import cardan as cd
 from cardan.dynamics.build import equations_of
-from cardan.files import container
+from cardan.files import container, mjcf, urdf
 from cardan.files.loaded_results import reframed
 from cardan.files.results import RESULTS, to_bytes
 
@@ -260,7 +261,7 @@ def test_a_model_that_cannot_be_written_is_passed_when_the_result_is_loaded(tmp_
     loaded = cd.load_result(path, mechanism=m)
     assert np.array_equal(loaded.positions("arm"), motion.positions("arm"))
     assert np.array_equal(loaded.effort("motor"), motion.effort("motor"))
-    with pytest.raises(cd.FileError, match="mechanism 'branching' is not that of the result: its dimensions differ"):
+    with pytest.raises(cd.FileError, match="mechanism 'branching' is not that of the result: revolute 'A' differs"):
         cd.load_result(path, mechanism=build(1.1))
     with pytest.raises(cd.ModelError, match="mechanism 'rolling' is not that of the result"):
         cd.load_result(path, mechanism=rolling())
@@ -298,11 +299,93 @@ def test_a_mechanism_with_other_masses_or_loads_is_refused(tmp_path, verb, chang
     result.save(tmp_path / "run.npz")
     loaded = cd.load_result(tmp_path / "run.npz", mechanism=build())
     assert np.array_equal(loaded.effort("motor"), result.effort("motor"))
-    with pytest.raises(cd.FileError, match="is not that of the result: its masses, joint inertias or loads differ"):
+    named = "(body 'arm'|revolute 'A'|spring 'spring') differs"
+    with pytest.raises(cd.FileError, match=f"is not that of the result: {named}"):
         cd.load_result(tmp_path / "run.npz", mechanism=build(change))
     with pytest.raises(cd.ModelError, match="is not that of the result"):
         result.save(tmp_path / "other.npz", mechanism=build(change))
     result.save(tmp_path / "other.npz", mechanism=m.copy())
+def arm(stiffness=2.0, at=(0.2, 0, 0)):
+    """A driven arm with a spring, a force of time, and an inertia of its joint."""
+    m = cd.Mechanism("c")
+    body = m.body("arm", mass=1.0, center=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02))
+    m.revolute("A", "ground", "arm", at=(0, 0, 0), axis=(0, 1, 0))
+    m["A"].inertia = 0.3
+    m.drive("d", "A", lambda t: t * t)
+    m.spring("k", "A", stiffness=stiffness)
+    m.force("push", body.point(at), lambda t, state: (cd.sin(t), 0.0, 0.0))
+    return m
+
+
+def with_(change, m=None):
+    m = m or arm()
+    change(m)
+    return m
+
+
+OTHERS = {
+    "body 'arm' differs": [
+        with_(lambda m: setattr(m["arm"], "mass", 9.0)),
+        with_(lambda m: setattr(m["arm"], "center", (0.2, 0.1, 0))),
+        with_(lambda m: setattr(m["arm"], "inertia", (0.01, 0.03, 0.03))),
+    ],
+    "revolute 'A' differs": [with_(lambda m: setattr(m["A"], "inertia", 0.4))],
+    "spring 'k' differs": [arm(stiffness=2.1)],
+    "force 'push' differs": [
+        arm(at=(0.3, 0, 0)),
+        with_(lambda m: (m.remove("push"), m.force("push", m["arm"].point((0.2, 0, 0)), (1.0, 0, 0)))),
+        with_(lambda m: (m.remove("push"), m.force("push", m["arm"].point((0.2, 0, 0)), lambda t, s: (t, 0, 0)))),
+    ],
+    "spring 'k' is missing": [with_(lambda m: m.remove("k"))],
+    "friction 'more' is not of the result": [with_(lambda m: m.friction("more", "A", viscous=1.0))],
+}
+
+
+@pytest.mark.parametrize("words", OTHERS)
+def test_a_result_is_not_loaded_with_a_mechanism_that_differs(tmp_path, words):
+    """Efforts follow from masses and loads of the mechanism: with others they would be wrong."""
+    m = arm()
+    free = arm()
+    free.remove("d")
+    for k, (result, prepare) in enumerate(
+        [
+            (m.move([0.0, 0.5, 1.0]), lambda other: other),
+            (m.simulate(0.1, step=1e-2), lambda other: other),
+            (free.equilibrium(), lambda other: with_(lambda own: own.remove("d"), other.copy())),
+        ]
+    ):
+        path = tmp_path / f"{k}.npz"
+        result.save(path)
+        same = cd.load_result(path, mechanism=prepare(arm()))
+        for loaded in (same, cd.load_result(path)):  # joint inertias are rows of the equations of motion alone
+            assert loaded == result
+            assert np.array_equal(loaded.effort("k"), result.effort("k"))
+            assert np.array_equal(loaded.reaction("A").force, result.reaction("A").force)
+        for other in OTHERS[words]:
+            with pytest.raises(cd.FileError, match=f"mechanism 'c' is not that of the result: .*{words}"):
+                cd.load_result(path, mechanism=prepare(other))
+            with pytest.raises(cd.ModelError, match="mechanism 'c' is not that of the result: "):
+                result.save(tmp_path / "other.npz", mechanism=prepare(other))
+
+
+def test_a_result_is_loaded_with_a_mechanism_that_is_drawn_elsewhere_or_at_other_values(tmp_path):
+    m = machine()
+    motion = m.move([0.0, 0.1])
+    motion.save(tmp_path / "run.npz")
+    m["crank"].position, m["r"].value, m.gravity = (0.1, 0.2, 0), 0.11, (0, 0, 0)
+    loaded = cd.load_result(tmp_path / "run.npz", mechanism=m)
+    assert np.array_equal(loaded.effort("motor"), motion.effort("motor"))
+
+
+def test_a_result_is_not_loaded_with_other_shapes_in_contact(tmp_path):
+    m, other = rolling(), cd.Mechanism("rolling")
+    ball = other.body("ball", position=(0, 0, 0.1), mass=1.0, inertia=(0.004, 0.004, 0.004))
+    road = other.ground.attach(cd.geometry.plane())
+    other.contact("on", road, ball.attach(cd.geometry.sphere(0.2)), mode="roll")
+    m.assemble().save(tmp_path / "run.npz")
+    assert cd.load_result(tmp_path / "run.npz", mechanism=rolling()) == m.assemble()
+    with pytest.raises(cd.FileError, match="contact 'on' differs"):
+        cd.load_result(tmp_path / "run.npz", mechanism=other)
 
 
 def test_a_simulation_is_read_in_other_principal_frames():
@@ -585,6 +668,16 @@ def test_wrong_endings_and_arguments_are_refused(tmp_path):
         result.save(tmp_path / "run.npz", mechanism=3)
     with pytest.raises(cd.ArgumentError, match="'mechanism'"):
         cd.load_result(tmp_path / "run.npz", mecanism=3)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"x.npz", ["x.npz"]])
+def test_what_is_no_path_is_refused(path):
+    m = machine()
+    words = re.escape(f"the file is {path!r}; give its path")
+    calls = [m.assemble().save, m.state.save, m.move([0.0, 0.1]).save, m.simulate(0.01, step=1e-2).save]
+    for call in (*calls, m.save, cd.load, cd.load_result, mjcf.load, urdf.load, cd.cad.load_step):
+        with pytest.raises(cd.ModelError, match=words):
+            call(path)
 
 
 def test_a_loaded_simulation_is_not_resumed(tmp_path):

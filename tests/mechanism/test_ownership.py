@@ -97,6 +97,42 @@ def test_results_refuse_joints_of_another_mechanism_and_take_those_of_a_copy(cas
             READ[case](result, own)
 
 
+READ_OF_BODIES = {
+    "positions": lambda result, m: result.positions(m["b"]),
+    "quaternions": lambda result, m: result.quaternions(m["b"]),
+    "velocities": lambda result, m: result.velocities(m["b"]),
+    "accelerations": lambda result, m: result.accelerations(m["b"]),
+    "trace": lambda result, m: result.trace(m["b"]),
+    "reaction": lambda result, m: result.reaction("B", on=m["b"]),
+    "state": lambda result, m: result.state[m["b"]],
+    "moved": lambda result, m: result.state.moved({m["b"]: result.state["b"]}),
+}
+
+
+@pytest.mark.parametrize("case", READ_OF_BODIES)
+def test_results_refuse_bodies_of_another_mechanism_and_take_those_of_a_copy(case):
+    m, other = arm(), arm("other", 2.0)
+    other["b"].mass = 7.0
+    driven = arm()
+    driven.drive("E", driven["B"], ramp)
+    for mechanism, result in ((m, m.simulate(0.01)), (driven, driven.move([0.0, 0.1]))):
+        with pytest.raises(cd.ModelError, match=r"of another mechanism \('other'\); use that of '.*', or the name 'b'"):
+            READ_OF_BODIES[case](result, other)
+        for own in (mechanism, mechanism.copy(), pickle.loads(pickle.dumps(mechanism))):
+            READ_OF_BODIES[case](result, own)
+    assert result.coordinate("B") == pytest.approx(result.coordinate(driven.copy()["B"]), abs=0)
+
+
+def test_coordinates_of_a_copy_are_read_if_its_bodies_are_drawn_elsewhere():
+    """The joint is the same, and coordinates do not depend on the drawn poses."""
+    m = arm()
+    copy, sim = m.copy(), m.simulate(0.01)
+    copy["b"].position = (3.0, 0.1, 0.0)
+    assert np.array_equal(sim.rate(copy["B"]), sim.rate("B"))
+    assert sim.state.coordinate(copy["B"]) == sim.state.coordinate("B")
+    assert np.array_equal(copy["B"].relative(sim.state).d_A, m["B"].relative(sim.state).d_A)
+
+
 def test_a_hand_of_another_session_has_no_range():
     m = arm()
     first, second = m.session(), m.session()

@@ -126,19 +126,19 @@ class Motion(Readings):
 
     def positions(self, body: str | Body) -> FloatArray:
         """Positions of a body's origin [m] in world, shape (times, 3)."""
-        return self._of(body, lambda state, k: state.positions[k], 3)
+        return self._of("positions", body, lambda state, k: state.positions[k], 3)
 
     def quaternions(self, body: str | Body) -> FloatArray:
         """Quaternions of a body, shape (times, 4)."""
-        return self._of(body, lambda state, k: state.quaternions[k], 4)
+        return self._of("quaternions", body, lambda state, k: state.quaternions[k], 4)
 
     def velocities(self, body: str | Body) -> FloatArray:
         """ṙ of a body's origin [m/s] in world and ω [rad/s] in body axes, shape (times, 6)."""
-        return self._of(body, lambda state, k: state.velocities[k], 6)
+        return self._of("velocities", body, lambda state, k: state.velocities[k], 6)
 
     def accelerations(self, body: str | Body) -> FloatArray:
         """r̈ of a body's origin [m/s²] in world and ω̇ [rad/s²] in body axes, shape (times, 6)."""
-        return self._of(body, lambda state, k: state.accelerations[k], 6)
+        return self._of("accelerations", body, lambda state, k: state.accelerations[k], 6)
 
     def coordinate(self, joint: str | Joint | Coordinate, of: str | None = None) -> FloatArray:
         """A coordinate of a joint over the motion, shape (times,): [m], or [rad] with whole turns.
@@ -167,7 +167,8 @@ class Motion(Readings):
         found: FloatArray = np.unwrap(values)
         return found
 
-    def _of(self, body: str | Body, read: Any, width: int) -> FloatArray:
+    def _of(self, what: str, body: str | Body, read: Any, width: int) -> FloatArray:
+        check_own(what, body, self._source)
         name = getattr(body, "name", body)
         if not isinstance(name, str) or name not in self._system.index:
             raise check.unknown(name, "movable body of this motion", self._system.names)
@@ -177,6 +178,7 @@ class Motion(Readings):
     def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
         """Force and torque of a joint that the motion needs (inverse dynamics), as :meth:`Simulation.reaction`."""
         check_own("reaction", joint, self._source)
+        check_own("reaction", on, self._source)
         (forces, _), model = self._inverse()
         found: Reaction = _reactions.read_reaction(forces, model.connections, joint, on, axes, self._system)
         return found

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from cardan import contents
 from cardan.dynamics.reactions import effort_units
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint, Role
@@ -39,7 +40,7 @@ RATES: Final = ("vx [m/s]", "vy [m/s]", "vz [m/s]", "wx [rad/s]", "wy [rad/s]", 
 
 def save(result: Motion | Simulation, path: str | Path, mechanism: Any = None, given: Iterable[Any] = ()) -> None:
     """See :meth:`Motion.save` and :meth:`Simulation.save`."""
-    target = Path(path)
+    target = contents.file_path(path)
     suffix = target.suffix.lower()
     chosen = _listed(given)
     if chosen and suffix not in (".csv", *CHARTS):

@@ -74,7 +74,7 @@ class Readings:
         assert isinstance(body, Body)
         if body.is_ground:
             return still(local)
-        return course(feature, local, self._poses_of(body), self.velocities(body), self.accelerations(body))
+        return course(feature, local, self._poses_of(body), self.velocities(body.name), self.accelerations(body.name))
 
     def trace(
         self, point: Point | Frame | Body | str, place: Any = None, *, relative_to: Frame | Body | str | None = None

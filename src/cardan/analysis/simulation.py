@@ -39,6 +39,14 @@ TURN = 2.0 * np.pi
 TURN_DOUBT = 1.0  # rad, between a change of an angle and what its rates give: if more, turns may be missed
 
 
+class UncountedTurnsError(ModelError):
+    """An angle may have made whole turns between two output times; ``what``: which, and when."""
+
+    def __init__(self, what: str, way: str = "") -> None:
+        super().__init__(f"{what}; {way}" if way else what)
+        self.what = what
+
+
 class SimulationStatus(StrEnum):
     """How a simulation ended."""
 
@@ -279,7 +287,8 @@ class Simulation(Readings):
             variables=system.values,
         )
 
-    def _index(self, body: str | Body) -> int:
+    def _index(self, what: str, body: str | Body) -> int:
+        check_own(what, body, self._source)
         name = getattr(body, "name", body)
         system = self._equations.system
         if not isinstance(name, str) or name not in system.index:
@@ -290,19 +299,19 @@ class Simulation(Readings):
 
     def positions(self, body: str | Body) -> FloatArray:
         """Positions of a body's origin [m] in world, shape (times, 3)."""
-        return self._coordinates[:, self._index(body), :3].copy()
+        return self._coordinates[:, self._index("positions", body), :3].copy()
 
     def quaternions(self, body: str | Body) -> FloatArray:
         """Quaternions of a body, shape (times, 4)."""
-        return self._coordinates[:, self._index(body), 3:].copy()
+        return self._coordinates[:, self._index("quaternions", body), 3:].copy()
 
     def velocities(self, body: str | Body) -> FloatArray:
         """ṙ of a body's origin [m/s] in world and ω [rad/s] in body axes, shape (times, 6)."""
-        return self._origin_rates[0][:, self._index(body)].copy()
+        return self._origin_rates[0][:, self._index("velocities", body)].copy()
 
     def accelerations(self, body: str | Body) -> FloatArray:
         """r̈ of a body's origin [m/s²] in world and ω̇ [rad/s²] in body axes, shape (times, 6)."""
-        return self._origin_rates[1][:, self._index(body)].copy()
+        return self._origin_rates[1][:, self._index("accelerations", body)].copy()
 
     def coordinate(self, joint: str | Joint | Coordinate, of: str | None = None) -> FloatArray:
         """A coordinate of a joint, shape (times,): [m], or [rad] with whole turns.
@@ -338,9 +347,9 @@ class Simulation(Readings):
         unsure = np.flatnonzero(is_long & (doubt > TURN_DOUBT))
         if unsure.size:
             before, after = self.times[unsure[0] : unsure[0] + 2]
-            raise ModelError(
-                f"{angle!r} may have made uncounted whole turns between t = {before:g} s and {after:g} s; "
-                "pass more times to simulate, or make it a counted angle: m.limit(name, coordinate, lower=-1e9)"
+            raise UncountedTurnsError(
+                f"{angle!r} may have made uncounted whole turns between t = {before:g} s and {after:g} s",
+                "pass more times to simulate, or make it a counted angle: m.limit(name, coordinate, lower=-1e9)",
             )
         found: FloatArray = np.cumsum(np.concatenate([values[:1], change + TURN * turns]))
         return found
@@ -370,6 +379,7 @@ class Simulation(Readings):
         parts, and the torque is that against spin.  That of ``f"{contact}.roll"`` is traction and spin torque alone.
         """
         check_own("reaction", joint, self._source)
+        check_own("reaction", on, self._source)
         return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)
 
     def effort(self, driver: str | Joint) -> FloatArray:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from cardan import contents
 from cardan.cad import child
 from cardan.cad.parts import Assembly, Part, composed, without_noise
 from cardan.cad.picks import FloatArray
@@ -38,7 +39,7 @@ def load_step(path: str | Path, *, chord: float = CHORD, seconds: float = SECOND
     chord [m]: how far the triangles for looks may be from curved faces.  seconds: the reader runs in a process of its
     own, which is ended after this time; a file that crashes it is an error here.
     """
-    file = Path(path)
+    file = contents.file_path(path)
     chord = check.positive(chord, "chord")
     seconds = check.positive(seconds, "seconds")
     if not file.is_file():
@@ -156,7 +157,7 @@ def save_step(
     It is also needed, and cannot be asked for, where a body was given the name of another part.
     Shapes, hierarchy, names, colours and the unit are read again from ``assembly.path``, which must still exist.
     """
-    target = Path(path)
+    target = contents.file_path(path)
     if target.suffix.lower() not in SUFFIXES:
         raise ModelError(f"save_step was given the path {str(target)!r}; it writes STEP: end it in .step or .stp")
     seconds = check.positive(seconds, "seconds")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cardan.analysis.simulation import Simulation, SimulationStatus
+from cardan.analysis.simulation import Simulation, SimulationStatus, UncountedTurnsError
 from cardan.cli import figures
 from cardan.cli.output import OwnUnits, over_time, print_json
 from cardan.cli.progress import Bar
@@ -23,7 +23,7 @@ from cardan.cli.target import (
     write_rows,
 )
 from cardan.errors import ModelError
-from cardan.joints import Role
+from cardan.joints import Coordinate, Role
 from cardan.mechanism import Mechanism
 
 EXAMPLES = """  cardan simulate bricard --duration 2 --free
@@ -69,24 +69,25 @@ def run(args: argparse.Namespace) -> int:
     times = first + np.linspace(0.0, duration, args.frames)
     with Bar("simulate") as bar:
         simulation = mechanism.simulate(duration, start, step=args.step, rtol=args.rtol, times=times, progress=bar.part)
-    coordinates, efforts = _coordinates(mechanism, simulation), _efforts(mechanism, simulation)
+    (coordinates, shown, left_out), efforts = _coordinates(mechanism, simulation), _efforts(mechanism, simulation)
     columns = {**coordinates, **efforts, "energy [J]": simulation.energy.total}
     if rows is not None:
         write_rows(rows, {"t [s]": simulation.times, **columns})
     if picture is not None:
-        moving = [joint for joint in mechanism.joints.values() if joint.kind.coordinates]
-        figures.save(simulation.plot(*moving), picture)
+        figures.save(simulation.plot(*shown), picture)
     if output is not None and simulation.state is not None:
         save_reached(mechanism, simulation.state, output)
     if args.json:
         plain = [{key: value.tolist() for key, value in group.items()} for group in (coordinates, efforts)]
-        document = {"coordinates": plain[0], "efforts": plain[1]}
+        document = {"coordinates": plain[0], "efforts": plain[1], "left_out": left_out}
         print_json({"name": target.name, **simulation.as_dict(), **document})
     else:
         print(f"{target.name}: {target.title}")
         print(simulation.text())
         if len(simulation.times):
             print(f"  largest residual of a joint: {simulation.drift.max():.1e}")
+        for title, reason in left_out.items():
+            print(f"  left out: column {title!r}, since {reason}; give more than --frames {args.frames}")
         print()
         print(over_time(simulation.times, OwnUnits.of(mechanism).columns(columns)))
     if simulation.status is SimulationStatus.INTERRUPTED:
@@ -94,15 +95,27 @@ def run(args: argparse.Namespace) -> int:
     return 0 if simulation.ok else 1
 
 
-def _coordinates(mechanism: Mechanism, simulation: Simulation) -> dict[str, Any]:
-    """Every joint coordinate by title."""
+def _coordinates(
+    mechanism: Mechanism, simulation: Simulation
+) -> tuple[dict[str, Any], list[Coordinate], dict[str, str]]:
+    """Every joint coordinate by title, and which they are; and by title, why angles are left out.
+
+    Those are angles that turn too fast for the output times.
+    """
     found: dict[str, Any] = {}
+    shown: list[Coordinate] = []
+    left_out: dict[str, str] = {}
     for joint in mechanism.joints.values():
         for word in joint.kind.coordinates:
             coordinate = joint.of(word)
             short = joint.name if len(joint.kind.coordinates) == 1 else f"{joint.name}.{word}"
-            found[f"{short} [{coordinate.unit}]"] = simulation.coordinate(coordinate)
-    return found
+            title = f"{short} [{coordinate.unit}]"
+            try:
+                found[title] = simulation.coordinate(coordinate)
+                shown.append(coordinate)
+            except UncountedTurnsError as error:
+                left_out[title] = error.what
+    return found, shown, left_out
 
 
 def _efforts(mechanism: Mechanism, simulation: Simulation) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cardan import contents
 from cardan.analysis.batch_result import BatchResult
 from cardan.analysis.equilibrium import Equilibrium
 from cardan.analysis.motion import Motion, MotionStatus
@@ -21,18 +22,9 @@ from cardan.dynamics.equations import Equations
 from cardan.errors import ModelError
 from cardan.files import container, reader
 from cardan.files.container import fail
+from cardan.files.item_numbers import SAME, difference, numbers_of_items
 from cardan.files.problems import FileError
-from cardan.files.results import (
-    ENUM_NAMES,
-    FORMAT,
-    PARTS,
-    RESULTS,
-    VERSION,
-    check_same,
-    dimensions,
-    masses_and_loads,
-    other_masses,
-)
+from cardan.files.results import ENUM_NAMES, FORMAT, PARTS, RESULTS, VERSION, check_same
 from cardan.math import euler
 from cardan.mechanism import Mechanism
 from cardan.system import check
@@ -43,7 +35,6 @@ from cardan.system.state import FloatArray, Index, State
 from cardan.system.system import System
 
 MOST_DEPTH: Final = 40  # of nested values
-SAME: Final = 1e-9  # relative: numbers of a model that another computer computes differ by less
 # What fields of a saved dataclass may be, by their annotations; others are checked where they are used.
 _PLAIN: Final[Mapping[str, Any]] = {
     **{"int": int, "float": (float, int), "str": str, "bool": bool, "State": State, "System": System},
@@ -56,12 +47,11 @@ def load_result(path: str | Path, *, mechanism: Mechanism | None = None) -> Any:
     """The result in a file that ``result.save("run.npz")`` or ``result.save("run.json")`` wrote, as it was.
 
     Arrays of a ``.npz`` are the same to the last bit.  The model is in the file; mechanism: of the result, if the file
-    is without a model, because a function of it cannot be written.
+    is without a model, because a function of it cannot be written; its masses, dimensions and loads must be the same.
     Raises :class:`cardan.FileError`, a ModelError, if the file is damaged, of another kind or of a later version.
     Nothing in a file is executed or unpickled.
     """
-    if not isinstance(path, str | Path):
-        raise ModelError(f"the file is {path!r:.80}; give its path")
+    path = contents.file_path(path)
     if mechanism is not None and not isinstance(mechanism, Mechanism):
         raise ModelError(f"mechanism is {mechanism!r:.80}; it must be a cd.Mechanism")
     document, arrays = container.read(path)
@@ -111,18 +101,17 @@ class _Decoder:
         return self._made
 
     def check_given(self) -> None:
-        """FileError if the mechanism that was passed has other numbers, at the parameters of the result."""
-        told = self.document.get("dimensions")
+        """FileError if an item of the mechanism that was passed differs, at the parameters of the result."""
+        told = self.document.get("items")
         if self.given is None or told is None:
             return
-        drawing = self.drawing(self.value(told["values"]))
-        saved, now = self.value(told["numbers"]), dimensions(drawing)
-        if saved.shape != now.shape or not np.allclose(saved, now, rtol=SAME, atol=SAME, equal_nan=True):
-            fail(self.path, f"mechanism {self.given.name!r} is not that of the result: its dimensions differ")
-        saved, now = self.value(told["masses"]), masses_and_loads(drawing)
-        least = SAME**2 * float(np.abs(now).max(initial=0.0))  # rounding of a zero
-        if saved.shape != now.shape or not np.allclose(saved, now, rtol=SAME, atol=least, equal_nan=True):
-            fail(self.path, str(other_masses(self.given)))
+        array, names, sizes = self.value(told["numbers"]), *zip(*told["sizes"], strict=True)
+        parts = np.split(self._shaped(array, "numbers of items", sum(sizes)), np.cumsum(sizes)[:-1])
+        words = difference(
+            dict(zip(names, parts, strict=True)), numbers_of_items(self.drawing(self.value(told["values"])))
+        )
+        if words:
+            fail(self.path, f"mechanism {self.given.name!r} is not that of the result: {words}")
 
     @property
     def has_model(self) -> bool:

@@ -6,7 +6,6 @@ import contextlib
 import gc
 import re
 from collections.abc import Callable, Iterator, Mapping
-from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -121,9 +120,7 @@ def load(path: str | FilePath) -> Mechanism:
     Raises :class:`cardan.FileError`, a ModelError, that lists everything that is wrong, with lines and keys.  Text of
     the file is never executed.
     """
-    if not isinstance(path, str | PathLike):
-        raise ModelError(f"the file is {path!r}; give its path")
-    target = FilePath(path)
+    target = contents.file_path(path)
     if target.suffix.lower() not in spec.SUFFIXES:
         raise ModelError(f"the file is {str(path)!r}; its name must end in {', '.join(spec.SUFFIXES)}")
     try:

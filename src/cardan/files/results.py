@@ -10,7 +10,7 @@ import dataclasses
 import math
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
@@ -32,13 +32,12 @@ from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event
 from cardan.errors import ModelError
 from cardan.files import container, reader, writer
+from cardan.files.item_numbers import difference, numbers_of_items, of_bodies
 from cardan.files.units import SI
 from cardan.mechanism import Mechanism
 from cardan.system.drawing import Drawing
-from cardan.system.formulas import Formula, plain_at
-from cardan.system.parts import BodyRecord
 from cardan.system.residuals import Violation
-from cardan.system.state import FloatArray, State
+from cardan.system.state import State
 from cardan.system.system import System
 
 FORMAT: Final = "cardan_result"  # the key of the version
@@ -64,9 +63,10 @@ def to_bytes(suffix: str, result: Any, mechanism: Mechanism | None = None) -> by
         document |= {"model": text} if text else {}
         for packed in encoder.packed[:1]:
             values = dict((packed if isinstance(packed, System) else packed.system).values)
-            drawing = m._model.drawing.at_values(values)
-            told = {"values": values, "numbers": dimensions(drawing), "masses": masses_and_loads(drawing)}
-            document["dimensions"] = {word: encoder.value(value) for word, value in told.items()}
+            numbers = numbers_of_items(m._model.drawing.at_values(values))
+            sizes = [[name, len(own)] for name, own in numbers.items()]
+            array = encoder.value(np.concatenate([np.empty(0), *numbers.values()]))
+            document["items"] = {"values": encoder.value(values), "sizes": sizes, "numbers": array}
     document |= {"without_model": reason} if reason else {}
     return container.write(suffix, document, encoder.arrays)
 
@@ -80,7 +80,7 @@ def _mechanism(encoder: _Encoder, given: Mechanism | None) -> tuple[Mechanism | 
         for known in encoder.packed:
             _check_fits(given, known)
         for needs in encoder.needs:
-            _check_masses(given, needs)
+            _check_needs(given, needs)
         return given, ""
     if contents is None:
         if encoder.packed:
@@ -119,69 +119,34 @@ def _check_fits(m: Mechanism, known: System | Equations) -> None:
         same = drawing.system
         is_same = (same.with_variables(*known.variables) if known.variables.names else same) == known
     else:
-        is_same = (made := equations_of(drawing)[0]).system == system
-        if is_same and not _are_alike(made, known):
-            raise other_masses(m)
+        now = equations_of(drawing)[0]
+        is_same = now.system == system
+        if is_same and not (np.array_equal(now.masses, known.masses) and now.inertias == known.inertias):
+            raise ModelError(f"mechanism {m.name!r} is not that of the result: its masses or inertias differ")
+        if is_same and now.forces != known.forces:
+            raise ModelError(f"mechanism {m.name!r} is not that of the result: its loads differ")
     if not is_same:
         raise ModelError(f"mechanism {m.name!r} is not that of the result: its dimensions differ")
 
 
-def _are_alike(a: Equations, b: Equations) -> bool:
-    """Whether equations of equal systems have equal masses, inertias of joints and loads."""
-    return bool(np.array_equal(a.masses, b.masses)) and a.inertias == b.inertias and a.forces == b.forces
-
-
-def _check_masses(m: Mechanism, needs: Inverse) -> None:
-    """ModelError if a mechanism has other masses, inertias of joints or loads than inverse dynamics of a result."""
+def _check_needs(m: Mechanism, needs: Inverse) -> None:
+    """ModelError if the forces of a motion are not those that a mechanism needs for it."""
     drawing = m._model.drawing
     if needs.loaded is not None:
         drawing = drawing.at_values({**drawing.drawn, **needs.loaded.drawn})
-    if not np.array_equal(masses_and_loads(drawing), _numbers_of(needs.parts, needs.loaded)):
-        raise other_masses(m)
-
-
-def other_masses(m: Mechanism) -> ModelError:
-    """The error that a mechanism has other masses or loads than that of a result."""
-    return ModelError(f"mechanism {m.name!r} is not that of the result: its masses, joint inertias or loads differ")
-
-
-def dimensions(drawing: Drawing) -> FloatArray:
-    """Numbers that define the joints of a mechanism as it is drawn: their frames and their parameters."""
-    nodes = None if drawing.values is None else drawing.values.nodes
-    found = [np.frombuffer(place.floats) for ends in drawing.places().values() for end in ends for place in end]
-    for joint in (*drawing.contents.joints.values(), *drawing.contents.rate_rows.values()):
-        for relation in joint.relations:
-            numbers = [x for x in relation.parameters if isinstance(x, float | int | Formula)]
-            found.append(np.array(plain_at(numbers, nodes), dtype=np.float64))
-    return np.concatenate([np.empty(0), *found])
-
-
-def masses_and_loads(drawing: Drawing) -> FloatArray:
-    """Numbers that dynamics needs in addition: of bodies, of inertias of joints, and of loads."""
-    return _numbers_of(drawing.contents.records, drawing)
-
-
-def _numbers_of(parts: Sequence[BodyRecord], drawing: Drawing | None) -> FloatArray:
-    """drawing: of the inertias of joints and the loads; None if there are none."""
-    found: list[Any] = []
-    for body in parts:
-        inertia = np.zeros(9) if body.inertia is None else np.array(body.inertia).ravel()
-        found += [body.mass, *body.center, *inertia]
-    if drawing is None:
-        return np.array(found)
-    nodes = None if drawing.values is None else drawing.values.nodes
-    found += [drawing.contents.inertias[name] for name in sorted(drawing.contents.inertias)]
-    for load in drawing.contents.loads.values():
-        _, law, wrench, _ = load.action
-        numbers = (*(() if law is None else law.numbers), *(() if wrench is None else (*wrench.point, *wrench.vector)))
-        found += plain_at(numbers, nodes)
-    return np.array(found, dtype=np.float64)
+        words = difference(numbers_of_items(needs.loaded), numbers_of_items(drawing))
+    else:
+        words = difference(of_bodies(needs.parts), of_bodies(drawing.contents.records))
+        added = [*drawing.contents.loads, *drawing.contents.inertias]
+        words = words or (f"it has the load or joint inertia {added[0]!r}" if added else "")
+    if words:
+        raise ModelError(f"mechanism {m.name!r} is not that of the result: {words}")
 
 
 def check_same(m: Mechanism, drawing: Drawing, constraints: Any, names: Any) -> None:
     """ModelError if a mechanism has other bodies or constraints than a result.  constraints: one for each relation."""
-    own = inertia_rows(drawing.contents.joints, drawing.contents.inertias)  # of equations of motion
-    known = [*drawing.system.constraints, *drawing.system.rate_constraints, *own]
+    rows = inertia_rows(drawing.contents.joints, drawing.contents.inertias)  # a simulation has these too
+    known = [*drawing.system.constraints, *drawing.system.rate_constraints, *rows]
     if tuple(names) != drawing.system.names or Counter(constraints) - Counter(known):
         raise ModelError(f"mechanism {m.name!r} is not that of the result: its bodies or joints differ")
 
@@ -192,8 +157,8 @@ class _Encoder:
     def __init__(self) -> None:
         self.arrays: dict[str, NDArray[Any]] = {}
         self.contents: Any = None  # of the mechanism, as it was
+        self.needs: list[Inverse] = []  # of the forces of motions
         self.packed: list[System | Equations] = []  # for the result, which cannot be loaded without a model
-        self.needs: list[Inverse] = []  # of motions
 
     def value(self, value: Any) -> Any:
         """Plain values for JSON."""

@@ -140,7 +140,7 @@ def _name(name: str) -> str:
 
 def parse(path: Any, root: str) -> ET.Element:
     """The root element of an XML file; entities, deep nesting and large files are refused."""
-    return parsed(contents.read(path, MOST_BYTES), path, root)
+    return parsed(contents.read(contents.file_path(path), MOST_BYTES), path, root)
 
 
 def parsed(content: bytes, path: Any, root: str | None) -> ET.Element:

@@ -50,7 +50,7 @@ def load(
     report = robots.Report()
     made = _Robot(robot, report, floating, real_inertias).build()
     if loops is not None:
-        target = Path(loops)
+        target = contents.file_path(loops)
         try:
             content = contents.read(target, reader.MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
         except UnicodeDecodeError as error:

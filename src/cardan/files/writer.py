@@ -6,12 +6,12 @@ import contextlib
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any, Final
 
 import numpy as np
 
+from cardan import contents
 from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import Signal
 from cardan.constraints.spline import Spline
@@ -44,11 +44,9 @@ Z: Final = (0.0, 0.0, 1.0)
 
 def save(m: Mechanism, path: Any, *, units: Mapping[str, str] | None = None) -> None:
     """See :meth:`cardan.Mechanism.save`."""
-    if not isinstance(path, str | PathLike):
-        raise ModelError(f"the file is {path!r}; give its path")
+    target = contents.file_path(path)
     if units is not None and not isinstance(units, Mapping):
         raise ModelError(f"the units are {units!r}; give them by quantity, such as {{'length': 'mm'}}")
-    target = FilePath(path)
     suffix = target.suffix.lower()
     if suffix not in spec.SUFFIXES:
         raise ModelError(f"the file is {str(path)!r}; its name must end in .cardan.toml, {', '.join(spec.SUFFIXES)}")

@@ -229,7 +229,7 @@ def _world(feature: Feature, states: Sequence[State]) -> FloatArray:
     """A point [m] or direction in world coordinates, shape (states, 3)."""
     body = feature.body
     assert isinstance(body, Body)
-    states[0][body]  # raises if the states do not have the body
+    states[0][body.name]  # raises if the states do not have the body
     local = np.array([feature.at(state.variables) for state in states])
     if body.is_ground:
         return local
@@ -243,7 +243,7 @@ def _course(feature: Feature, states: Sequence[State]) -> Course:
     """A feature over states with velocities; accelerations that are not known are zero."""
     body = feature.body
     assert isinstance(body, Body)
-    states[0][body]  # raises if the states do not have the body
+    states[0][body.name]  # raises if the states do not have the body
     local = np.array([feature.at(state.variables) for state in states])
     if body.is_ground:
         return still(local)

@@ -324,7 +324,7 @@ class Joint:
 
 
 def _world(item: Frame | Point, state: State) -> tuple[FloatArray, FloatArray]:
-    pose = state[item.body]
+    pose = state[item.body.name]
     if isinstance(item, Point):
         return pose.point(item.feature().at(state.variables)), pose.matrix
     axes = [item.axis(k).at(state.variables) for k in "xyz"]

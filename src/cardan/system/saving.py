@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from cardan import contents
 from cardan.calls import explains
 from cardan.errors import ModelError
 from cardan.system import atomic
@@ -31,7 +32,7 @@ class Saved:
 
         The model is in the file too.  mechanism: that of the result, if it was pickled.
         """
-        target = Path(path)
+        target = contents.file_path(path)
         suffix = target.suffix.lower()
         if suffix not in SUFFIXES:
             raise ModelError(f"the file is {str(path)!r}; its name must end in {', '.join(SUFFIXES)}")

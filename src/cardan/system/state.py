@@ -270,8 +270,23 @@ class State(Saved, Mapping[str, Pose]):
             if getattr(body, "is_ground", False) or name == "ground":
                 return GROUND_POSE
             raise check.unknown(name, "body of this state", self.names)
+        if name is not body:
+            self._check_own("state[body]", body)
         row = self.coordinates[k]
         return Pose(row[:3], row[3:], None if self.velocities is None else self.velocities[k])
+
+    def _check_own(self, what: str, body: Any) -> None:
+        """ModelError for a body of another mechanism that differs from the one of that name; see check_own of
+        :mod:`cardan.analysis.ownership`.  The mechanism is not known after pickling."""
+        contents = getattr(self._index, "contents", None)
+        own = None if contents is None else contents.bodies.get(body.name)
+        if own is None or own is body or not hasattr(body, "owner"):
+            return
+        if own.owner is not body.owner and own.description() != body.description():
+            raise ModelError(
+                f"{what} was given {body!r} of another mechanism ({body.owner.name!r}); use that of "
+                f"{own.owner.name!r}, or the name {body.name!r}"
+            )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -366,6 +381,8 @@ class State(Saved, Mapping[str, Pose]):
             name = getattr(body, "name", body)
             if not isinstance(name, str) or name not in self._index:
                 raise check.unknown(name, "movable body of this state", self.names)
+            if name is not body:
+                self._check_own("moved", body)
             if name in given:
                 raise ModelError(f"body {name!r} is given twice, by name and as a body; give it once")
             given[name] = _row(name, pose)
