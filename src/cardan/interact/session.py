@@ -74,12 +74,14 @@ class SessionStatus(IntEnum):
 class SessionEvent(NamedTuple):
     """What happened in a cycle: "bifurcation", "limit reached", "limit left", "contact ends", "bad target".
 
+    Of a dynamic cycle that fails, once: "force along a motion without mass", "motion without mass", "no finite force",
+    "turns too far", or "not finite".
     The end of a contact is noted if :meth:`Session.step` cannot move past it, but not while a servo runs.
     """
 
     cycle: int
     what: str
-    name: str  # of the limit, of the contact, or of the body of the hand
+    name: str  # of the limit, of the contact, of the load, or of the body
 
 
 CONTACT_ENDS: Final = "contact ends"
@@ -120,6 +122,7 @@ class Session:
         self._drawing, self._kinematics = drawing, system
         self._owner = owner
         self._ended: tuple[str, ...] = ()  # contacts that ended in the last cycle
+        self._has_failed = False  # in the last dynamic cycle
         self._numbers = {name: k for k, name in enumerate(system.names)}
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self._mode = check.choice(mode, "mode", MODES)
@@ -272,6 +275,10 @@ class Session:
             if hand is not None:
                 self._take_target(index, hand._record)
         status = run.cycle()
+        if status >= tables.STUCK and not self._has_failed:
+            found = run.causes() or [("not finite", "")] * (status == tables.FAILED)
+            self._events += [SessionEvent(self.cycles, *cause) for cause in found]
+        self._has_failed = status >= tables.STUCK
         self._poses[:] = self._q[: self._poses.size]
         _tables.shift_reference(len(self._numbers), self._frames, self._origin, -1.0, self._poses)
         return status
@@ -322,6 +329,7 @@ class Session:
 
     def _reset(self) -> None:
         """Clear what earlier cycles stored, so that the next one depends on the pose alone."""
+        self._has_failed = False
         self._control.linearized = 0.0
         self._control.sigma = 0.0
         self._control.trust = 1.0
