@@ -187,8 +187,8 @@ def examine(run: Integration) -> Idle:
     common = seen.common_motion(csr_matrix(np.hstack(pins).T if pins else np.empty((0, seen.columns.size))))
     if common is not None:
         raise ModelError(
-            f"{quoted(seen.bodies_in(common))} can move without moving any mass (0 kg, 0 kg m²), and joints and drivers do not "
-            f"determine this motion: accelerations do not exist; {WAY_OUT}"
+            f"{quoted(seen.bodies_in(common))} can move without moving any mass (0 kg, 0 kg m²), and joints and "
+            f"drivers do not determine this motion: accelerations do not exist; {WAY_OUT}"
         )
     told = {
         "the rotation of {} is not determined: no inertia (0 kg m²), and no joint holds it; its angular velocity is "

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, NoReturn, SupportsIndex
 import numpy as np
 
 from cardan.analysis.assemble import assemble
-from cardan.analysis.contact_ends import lost_contacts, refuse_jumps
+from cardan.analysis.contact_ends import closed_contacts, lost_contacts, refuse_jumps
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.simulate import start_velocities
 from cardan.calls import explains
@@ -97,7 +97,8 @@ EVENT_NAMES: Final = {
 class Session:
     """A mechanism that an operator moves, cycle by cycle; made by :meth:`cardan.Mechanism.session`.
 
-    One thread uses it at a time.  ``notes``: what a dynamic session assumes about masses.
+    One thread uses it at a time.  ``notes``: contacts that were drawn apart or on the other side, and
+    what a dynamic session assumes about masses.
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class Session:
         self._kernel: Any
         self._places: IntArray  # addresses of the arrays of the kernel
         self._closing: Closing | None = None
-        self.notes: tuple[str, ...] = ()  # on masses
+        self.notes: tuple[str, ...] = ()
         if check.flag(closed, "closed"):
             options = AssemblyOptions(formulation=formulation, tolerance=tolerance)
             self._begin(state, getattr(state, "time", None) if time is None else time, options)
@@ -157,10 +158,11 @@ class Session:
         if not found.ok:
             raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
         mode = self.mode
+        self.notes += found.notes
         # in a kinematic session with a size of each body for its mass
         if mode == "dynamic":
             self._equations, told = equations_of(self._drawing)
-            self.notes = tuple(told)
+            self.notes += tuple(told)
         else:
             self._equations = metric_equations(self._drawing)
         e = self._equations
@@ -203,6 +205,7 @@ class Session:
                 raise SessionError(
                     "the joints of this session are not closed yet; call step() until it returns SessionStatus.IDLE"
                 )
+            self.notes = closed_contacts(self._kinematics, closing.drawn, closing.state)
             self._begin(closing.state, closing.state.time, AssemblyOptions(tolerance=closing.tolerance))
             self._control.cycles = closing.iterations
             self._closing = None
@@ -408,8 +411,9 @@ class Session:
         Kinematic: stiffness [N/m], 1 where none is given.  Where hands pull against each other or against the joints,
         the stiffer one is nearer to its target, and the force on it is stiffness times the distance.
         Dynamic: hand="constraint" makes the point follow its target as far as the joints leave it free; the force is
-        that of inverse dynamics, in these directions.  "spring" has a stiffness and a damping [N s/m]; where none are
-        given, they are those with which the mass of all bodies would swing at 30 rad/s, critically damped.
+        that of inverse dynamics, in these directions; it has neither stiffness nor damping.
+        "spring" has a stiffness and a damping [N s/m]; where none are given, they are those with which the mass of all
+        bodies would swing at 30 rad/s, critically damped.
         Rotations have the stiffness and the damping times the square of the body's size.
         """
         kind = "pose" if check.flag(pose, "pose") else "point"
@@ -504,6 +508,14 @@ class Session:
                 )
             return role, check.positive(STIFFNESS if stiffness is None else stiffness, "stiffness"), 0.0
         mass = float(self._equations.masses[:, 0].sum())
+        if role == "constraint":
+            given = [word for word, value in (("stiffness", stiffness), ("damping", damping)) if value is not None]
+            if given:
+                raise ModelError(
+                    f"the hand on {name!r} has {' and '.join(given)}, but in a dynamic session hand='constraint' "
+                    f"follows its target exactly; omit {'them' if len(given) > 1 else 'it'}, or use hand='spring'"
+                )
+            return role, STIFFNESS, 0.0
         if not mass and (stiffness is None or damping is None):
             raise ModelError(f"give the hand on {name!r} stiffness= and damping=: no body has a mass to choose them by")
         k = FREQUENCY**2 * mass if stiffness is None else check.positive(stiffness, "stiffness")
