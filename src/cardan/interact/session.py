@@ -158,7 +158,8 @@ class Session:
         if not found.ok:
             raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
         mode = self.mode
-        self.notes += found.notes
+        if found._drawn is not None:  # there are contacts
+            self.notes += found.notes
         # in a kinematic session with a size of each body for its mass
         if mode == "dynamic":
             self._equations, told = equations_of(self._drawing)
