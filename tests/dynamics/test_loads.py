@@ -646,3 +646,14 @@ def test_couplings_with_functions_of_their_own_do_not_grow_the_process():
     for k in range(1000):
         made(0.37 + 0.01 * k)
     assert resident() - before < 5e6
+
+
+@pytest.mark.parametrize(("name", "place"), [("ground", "m.ground"), ("a", "m['a']")])
+def test_a_load_on_the_name_of_a_body_says_how_to_give_a_point(name, place):
+    m = cd.Mechanism()
+    m.body("a", mass=1.0)
+    with pytest.raises(ModelError, match=re.escape(f"spring 'SP' was given {name!r}, which is a body")) as refused:
+        m.spring("SP", name, "a", stiffness=1.0)
+    assert f"{place}.point(…)" in str(refused.value)
+    with pytest.raises(ModelError, match=r"which is a body; give a joint$"):
+        m.friction("f", name, viscous=1.0)

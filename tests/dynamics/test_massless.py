@@ -270,6 +270,8 @@ def test_a_particle_on_a_string():
     hanging = particle((0, 0, -1)).linearize()
     assert hanging.frequencies == pytest.approx([np.sqrt(G) / (2 * np.pi)] * 2, rel=1e-7)
     assert "the rotation of 'bob'" in hanging.text()
+    assert hanging.stable is None and particle((0, 0, -1)).equilibrium().stable is None
+    assert "-0" not in hanging.text() and not np.signbit(hanging.damping).any()
 
 
 @pytest.mark.parametrize("inertia", [None, (0, 0.01, 0.01)])
@@ -424,6 +426,53 @@ def test_a_point_mass_that_reaches_its_axis_ends_the_run(steps):
     assert 0.97 < found.times[-1] <= 1.0, found.text()
     assert float(re.search(r"t = ([\d.]+) s", found.reason)[1]) == pytest.approx(1.0, abs=2e-3), found.text()
     assert "a force acts on 'arm', 'bead' along a motion without mass" in found.reason
+
+
+STEPS = [
+    {"rtol": 1e-6},
+    {"step": 1e-3},
+    {"step": 1e-2},
+    {"step": 1e-3, "method": "rk4"},
+    {"step": 1e-3, "method": "generalized_alpha"},
+]
+
+
+@pytest.mark.parametrize("steps", STEPS[:4], ids=str)
+def test_a_motion_that_loses_its_mass_under_a_force_is_named(steps):
+    """Driven along r = 0.5 − t: at t = 0.5 s the arm has no inertia.  No smaller step is advised, as none helps."""
+    m = slotted_arm(0.02)
+    m["bead"].position = (0.5, 0, 0)
+    m.drive("winch", m["slot"], lambda t: 0.5 - t)
+    found = m.simulate(1.0, **steps)
+    assert "a force acts on 'arm', 'bead' along a motion without mass" in found.reason
+    assert "use a smaller step" not in found.reason and found.status in ("not finite", "step too large")
+    assert float(re.findall(r"t = ([\d.]+) s", found.reason)[-1]) == pytest.approx(0.5, abs=2e-3), found.text()
+
+
+@pytest.mark.parametrize("steps", STEPS, ids=str)
+def test_a_massless_crank_and_rod_at_their_dead_point_are_named(steps):
+    """The slider falls from x₀ with 1 m/s² to r + l, where the crank would turn infinitely fast."""
+    m = cd.Mechanism(gravity=X)
+    crank, rod = m.body("crank"), m.body("rod", position=(0.2, 0, 0))
+    slider = m.body("slider", mass=2.0, position=(0.8, 0, 0))
+    m.revolute("A", m.ground.frame(), crank.frame())
+    m.revolute("B", crank.frame((0.2, 0, 0)), rod.frame())
+    m.revolute("C", rod.frame((0.6, 0, 0)), slider.frame())
+    m.prismatic("S", m.ground.frame(z=X), slider.frame(z=X))
+    start = m.assemble(m.state_at({"A": 1.0})).state
+    found = m.simulate(1.0, start, **steps)
+    assert "'crank', 'rod' can move without moving any mass" in found.reason
+    assert "use a smaller step" not in found.reason and found.status in ("step too small", "step too large")
+    exact = np.sqrt(2.0 * (0.8 - m["S"].coordinate(start)))
+    assert float(re.findall(r"t = ([\d.]+) s", found.reason)[-1]) == pytest.approx(exact, abs=1e-3), found.text()
+
+
+def test_a_step_that_is_too_large_beside_an_idle_spin_is_told_as_such():
+    """The spin of the massless rod of a pendulum does not end the run: a smaller step helps."""
+    m = particle((1, 0, 0))
+    found = m.simulate(5.0, step=0.5)
+    assert found.status == "step too large" and "use a smaller step" in found.reason
+    assert "mass" not in found.reason
 
 
 def test_statics_needs_no_masses():

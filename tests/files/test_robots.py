@@ -202,6 +202,14 @@ def test_a_delta_closes_with_a_side_file(tmp_path: Path) -> None:
     assert m.diagnose(result.state).dof == 3
 
 
+def jointed(*pairs: str) -> str:
+    """A URDF with fixed joints between links that have names of one letter: parent, child."""
+    links = "".join(f'<link name="{name}"/>' for name in sorted(set("".join(pairs))))
+    ends = [f'<parent link="{pair[0]}"/><child link="{pair[1]}"/>' for pair in pairs]
+    joints = "".join(f'<joint name="j{k}" type="fixed">{end}</joint>' for k, end in enumerate(ends))
+    return f"<robot>{links}{joints}</robot>"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -210,6 +218,9 @@ def test_a_delta_closes_with_a_side_file(tmp_path: Path) -> None:
         ('<!DOCTYPE a [<!ENTITY b "c">]><robot/>', "declares a document type"),
         ("<robot/>", "has no links"),
         ('<robot><link name="a"/><link name="b"/></robot>', "exactly one root link"),
+        (jointed("ab", "ba"), "joints of links 'a', 'b' form a loop; a robot must have one root link"),
+        (jointed("aa"), "a joint connects link 'a' to itself"),
+        (jointed("ab", "cd", "de", "ec"), "joints of links 'e', 'c', 'd' form a loop, which"),
         ('<robot><link name="a"/><link name="a"/></robot>', "two <link name='a'>"),
         ('<robot><link name="arm"/><joint name="j"><parent link="amr"/></joint></robot>', "did you mean 'arm'"),
         ("<robot>" + "<a>" * 500 + "</a>" * 500 + "</robot>", "nested more than"),
@@ -257,7 +268,12 @@ def test_an_mjcf_is_carried_and_what_is_not_is_listed(tmp_path: Path) -> None:
     assert dict(m.loads["pitch_spring"].parameters)["rest"] == pytest.approx(math.radians(20))
     assert dict(m.loads["roll_friction"].parameters)["viscous"] == 0.1
     said = "\n".join(report)
-    for words in ("<actuator> (1: m)", "<geom> (1", "timestep", "'upper' has 2 joints"):
+    for words in (
+        "<actuator> (1: m)",
+        "not converted: drawing and contact of <geom> (1",
+        "timestep",
+        "'upper' has 2 joints",
+    ):
         assert words in said, said
     assert m.diagnose(m.state).dof == 7
 

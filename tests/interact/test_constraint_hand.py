@@ -476,3 +476,18 @@ def test_a_limit_is_a_joint_to_a_hand_that_leads_into_it(rate):
     assert seen[75] == (0.0, 3)
     events = [event.what for event in ses.events]
     assert events[-3:] == ["limit left", "limit reached", "limit left"] and events[0] == "limit reached"
+
+
+@pytest.mark.parametrize("given", [{"stiffness": 3.0}, {"damping": 7.0}, {"stiffness": 3.0, "damping": 7.0}], ids=str)
+def test_a_constraint_hand_refuses_what_belongs_to_a_spring(given):
+    m = cd.Mechanism()
+    a = m.body("a", mass=1.0, inertia=np.eye(3))
+    m.revolute("h", m.ground.frame(), a.frame())
+    with m.session(mode="dynamic") as ses:
+        with pytest.raises(cd.ModelError, match=f"the hand on 'a' has {' and '.join(given)}, but .*use hand='spring'"):
+            ses.grasp("a", (1, 0, 0), hand="constraint", **given)
+        assert not ses.hands
+        hand = ses.grasp("a", (1, 0, 0))
+        assert hand.redundant == 0
+        ses.step()
+        assert hand.redundant == 2

@@ -266,3 +266,25 @@ def test_a_body_without_joints_is_carried(kind):
             ses.step()
         assert ses.residual == 0.0  # there is no joint to be open
         assert hand.force == pytest.approx([0, 0, -2.0 * 9.81], abs=1e-2)
+
+
+def test_a_cycle_that_fails_keeps_the_velocity_and_names_the_body():
+    """Friction acts on the spin of a point mass about its own centre, which has no inertia."""
+    m = cd.Mechanism()
+    a = m.body("a", mass=1.0)
+    m.friction("f", m.revolute("h", m.ground.frame(z=(0, 1, 0)), a.frame(z=(0, 1, 0))), viscous=1.0)
+    with m.session(m.solve_rates(m.assemble().state, {"h": 1.0}), mode="dynamic") as ses:
+        assert [ses.step(), ses.step()] == [cd.SessionStatus.FAILED] * 2
+        assert ses.state["a"].angular_velocity.tolist() == [0.0, 1.0, 0.0]
+        assert ses.events == [(1, "force along a motion without mass", "a")]
+        ses.restore()
+        assert ses.step() == cd.SessionStatus.FAILED and len(ses.events) == 2
+
+
+def test_a_load_without_a_finite_force_is_named_by_a_session():
+    m = cd.Mechanism(gravity=(0, 0, 0))
+    a = m.body("a", mass=1.0, inertia=np.eye(3))
+    m.spring("s", m.ground.point(), a.point(), stiffness=1.0, rest=1.0)
+    with m.session(mode="dynamic") as ses:
+        assert ses.step() == cd.SessionStatus.FAILED
+        assert ses.events == [(1, "no finite force", "s")]

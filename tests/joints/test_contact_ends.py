@@ -231,6 +231,14 @@ def test_a_contact_that_is_drawn_apart_is_named_with_its_distance(mode):
     closed = m.assemble().state
     for found in (m.assemble(closed), m.simulate(0.01, closed)):
         assert found.notes == (), found.text()
+    for kind in ("kinematic", "dynamic"):
+        with m.session(mode=kind) as drawn, m.session(closed, mode=kind) as touching:
+            assert [line for line in drawn.notes if line.startswith(note)] and touching.notes == ()
+    with m.session(closed=False) as opened:
+        while opened.step() == cd.SessionStatus.MOVING:
+            pass
+        opened.grasp("ball")
+        assert [line for line in opened.notes if line.startswith(note)]
 
 
 def test_a_joint_with_the_name_of_a_rolling_row_has_its_own_reaction():

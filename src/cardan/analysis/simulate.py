@@ -50,6 +50,9 @@ MOST_EXAMINED: Final = 200  # bodies: larger mechanisms are not examined for sin
 MOST_NAMED: Final = 4  # constraints
 SHORTER: Final = 0.8  # of the largest step that turns no body too far: the step that is proposed
 ENDING: Final = 1e-6  # of the duration: a contact that ends within it ended the run
+SMALLER: Final = "; use a smaller step"
+LOOK_AHEAD: Final = 10  # constant steps: a motion that loses its mass within them ended the run
+MOST_AHEAD: Final = 1000  # variable steps in this time: more are needed only where the run ends
 KEPT: Final = "earlier results are kept; resume() continues"
 UNREACHED: Final = (SimulationStatus.STEP_TOO_LARGE, SimulationStatus.STEP_TOO_SMALL)
 STOPPED: Final = (SimulationStatus.TIME_LIMIT, SimulationStatus.INTERRUPTED)
@@ -58,7 +61,7 @@ STATUS: Final = {
     tables.NOT_FINITE: (SimulationStatus.NOT_FINITE, "an acceleration is not finite"),
     tables.STEP_TOO_SMALL: (SimulationStatus.STEP_TOO_SMALL, "no step meets rtol"),
     tables.LOCKED: (SimulationStatus.LIMIT, "a driver pushes against a limit"),
-    tables.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, "the joints cannot be kept closed; use a smaller step"),
+    tables.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, f"the joints cannot be kept closed{SMALLER}"),
 }
 
 
@@ -265,7 +268,7 @@ def _go_on(
                 progress((run.time - first) / (last - first))
             if c.error > tables.MOST_ERROR and c.rtol == 0.0:
                 status = SimulationStatus.STEP_TOO_LARGE
-                reason = f"the error of a step is about {c.error:.1g} at t = {run.time:g} s; use a smaller step"
+                reason = f"the error of a step is about {c.error:.1g} at t = {run.time:g} s{SMALLER}"
                 break
             if code == tables.RUNNING and deadline is not None and clock.perf_counter() > deadline:
                 status, reason = SimulationStatus.TIME_LIMIT, f"stopped at t = {run.time:g} s; {KEPT}"
@@ -281,7 +284,7 @@ def _go_on(
     if undefined and status is SimulationStatus.DONE:
         status, reason = SimulationStatus.UNDEFINED, f"the drivers end at t = {last:g} s: {undefined}"
     if status in UNREACHED and not run.turns_far:
-        reason += _driver_reason(run) or _massless_reason(run) or _singular_reason(run)
+        reason = _explained(run, reason)
     if code == tables.NOT_CLOSED and (unmet := _contradicted_rates(run)):
         reason = f"no velocities satisfy the drivers, the joints and the rate rows at t = {run.time:g} s ({unmet})"
     ended = tables.Control.read(c.as_floats)
@@ -308,8 +311,8 @@ def _of_end(run: Integration, code: int, last: float) -> tuple[SimulationStatus,
     if names:
         verb = "has" if len(names) == 1 else "have"
         words += f", because {', '.join(map(repr, names))} {verb} no finite force"
-    elif code == tables.NOT_FINITE and (pushed := massless.accelerated_without_mass(run)):
-        words += f", because a force acts on {pushed} along a motion without mass (0 kg, 0 kg m²)"
+    elif code == tables.NOT_FINITE and (lost_mass := massless.lost_mass(run)):
+        words += f", because {lost_mass.text}"
     elif run.push is not None:
         words = _of_push(run, run.push)
         run.end_here()
@@ -350,6 +353,15 @@ def _contradicted_rates(run: Integration) -> str:
     return f"residual rates: {unmet}" if unmet else ""
 
 
+def _explained(run: Integration, reason: str) -> str:
+    """The reason of a run whose steps cannot reach its end, with the cause if it is known."""
+    if jump := _driver_reason(run):
+        return reason + jump
+    if lost := _massless_reason(run):
+        return reason.replace(SMALLER, "") + lost
+    return reason + _singular_reason(run)
+
+
 def _driver_reason(run: Integration) -> str:
     """Whether drivers caused the end of a run, because they jump or are inconsistent, in words; "" if not."""
     system = run.equations.system
@@ -374,9 +386,24 @@ def _driver_reason(run: Integration) -> str:
 
 
 def _massless_reason(run: Integration) -> str:
-    """Whether a run ended near a pose where a force acts on a motion without mass, in words; "" if not."""
-    names = massless.accelerated_without_mass(run)
-    return f"; near this pose a force acts on {names} along a motion without mass (0 kg, 0 kg m²)" if names else ""
+    """Whether a run ended near a pose where a motion loses its mass, in words; "" if not.
+
+    Constant steps end at some distance from it: variable ones go on from there.
+    """
+    if found := massless.lost_mass(run):
+        return f"; near this pose {found.text}"
+    if not run.equations.is_massless or run.control.rtol > 0.0:
+        return ""
+    end = run.time + LOOK_AHEAD * run.step
+    ahead = Integration(run.equations, run.q, run.v, run.time, np.empty(0), end=end, settings=Settings(rtol=RTOL))
+    try:
+        code = ahead.begin()
+        if code == tables.RUNNING:
+            code = ahead.advance(end, MOST_AHEAD)
+    except (UndefinedError, NotFiniteError):  # the mass is not the cause
+        return ""
+    lost = massless.lost_mass(ahead) if code in (tables.RUNNING, tables.NOT_FINITE, tables.STEP_TOO_SMALL) else None
+    return f"; smaller steps end too, near t = {ahead.time:.4g} s, where {lost.text}" if lost else ""
 
 
 def _singular_reason(run: Integration) -> str:

@@ -44,7 +44,8 @@ class Linearization(Saved):
     shape (modes, bodies, 6), complex: amplitudes of the bodies as in ``basis``, the largest (lengths relative to the
     extent) is 1.
     ``stable``: False if an eigenvalue has a positive real part, None if a displacement meets no force, else True.
-    ``notes``: what is assumed about masses.  Idle rotations, which have neither inertia nor torque, are left out.
+    ``notes``: what is assumed about masses.  Idle rotations, which have neither inertia nor torque, are left out of
+    all but ``stable``.
     """
 
     state: State
@@ -136,7 +137,8 @@ def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
     none = np.zeros_like(rest.v)
     motions = [at_origins(equations.system, rest.q, motion, none)[0] for motion in bases[1].T]
     basis = np.array(motions).reshape(y, len(system.names), 6)
-    modes = _with_modes(found.state, A, basis, system.judged_length, bool(is_stiff.all()) and y == u)
+    meets_force = bool(is_stiff.all()) and y == u and not idle.basis.size
+    modes = _with_modes(found.state, A, basis, system.judged_length, meets_force)
     return replace(modes, notes=(*notes, *idle.notes))
 
 
@@ -174,5 +176,5 @@ def _with_modes(state: State, A: FloatArray, basis: FloatArray, length: float, i
         modes = modes / scaled[np.arange(len(modes)), np.abs(scaled).argmax(axis=1)][:, None, None]
     is_growing = bool((values.real > zero).any())
     stable = False if is_growing else True if is_stiff else None
-    ratios = -waves.real / np.abs(waves)
+    ratios = 0.0 - waves.real / np.abs(waves)  # no −0 of a wave without damping
     return Linearization(state, A, basis, values, waves.imag / (2.0 * np.pi), ratios, modes, stable)

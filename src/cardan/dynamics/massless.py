@@ -44,6 +44,20 @@ class Idle(NamedTuple):
     basis: FloatArray
 
 
+class Lost(NamedTuple):
+    """A motion that has lost its mass.  ``is_pushed``: whether a force acts on it."""
+
+    bodies: list[str]
+    is_pushed: bool
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        if self.is_pushed:
+            return f"a force acts on {quoted(self.bodies)} along a motion without mass (0 kg, 0 kg m²)"
+        return f"{quoted(self.bodies)} can move without moving any mass (0 kg, 0 kg m²)"
+
+
 class _Massless:
     """J₀ in a pose.  ``columns``: numbers of the columns without mass; ``bodies``: of each of them."""
 
@@ -117,12 +131,20 @@ class _Massless:
             return found
         return None
 
-    def names(self, motion: FloatArray) -> str:
-        """The bodies that take part in a motion, quoted."""
+    def without_own(self, motion: FloatArray) -> FloatArray:
+        """A motion less what are motions of one body alone, such as idle spins."""
+        rest = motion.copy()
+        for body in np.unique(self.bodies):
+            own, places = self.own_motions(body), self.bodies == body
+            rest[places] -= own @ (own.T @ motion[places])
+        return rest
+
+    def bodies_in(self, motion: FloatArray) -> list[str]:
+        """Names of the bodies that take part in a motion."""
         every = self.equations.system.names
         sizes = np.zeros(len(every))
         np.maximum.at(sizes, self.bodies, np.abs(motion))
-        return quoted([every[k] for k in np.flatnonzero(sizes > TAKES_PART * sizes.max())])
+        return [every[k] for k in np.flatnonzero(sizes > TAKES_PART * sizes.max())]
 
 
 def examine(run: Integration) -> Idle:
@@ -165,8 +187,8 @@ def examine(run: Integration) -> Idle:
     common = seen.common_motion(csr_matrix(np.hstack(pins).T if pins else np.empty((0, seen.columns.size))))
     if common is not None:
         raise ModelError(
-            f"{seen.names(common)} can move without moving any mass (0 kg, 0 kg m²), and joints and drivers do not "
-            f"determine this motion: accelerations do not exist; {WAY_OUT}"
+            f"{quoted(seen.bodies_in(common))} can move without moving any mass (0 kg, 0 kg m²), and joints and "
+            f"drivers do not determine this motion: accelerations do not exist; {WAY_OUT}"
         )
     told = {
         "the rotation of {} is not determined: no inertia (0 kg m²), and no joint holds it; its angular velocity is "
@@ -191,23 +213,30 @@ def idle_twists(run: Integration) -> tuple[dict[int, FloatArray], tuple[str, ...
     return {body: np.array(twists) for body, twists in found.items()}, idle.notes
 
 
-def accelerated_without_mass(run: Integration) -> str:
-    """Bodies on which a force acts along a motion without mass, in the pose that was evaluated last; "" if none."""
+def lost_mass(run: Integration) -> Lost | None:
+    """Whether a run ended near a pose where a motion of bodies has no mass, while a force acts on it or it goes on.
+
+    Examined are the pose that was evaluated last, and the last one of the run.
+    """
     e = run.equations
-    time, q, v = run._asked_state()
-    if not e.is_massless:
-        return ""
-    force = applied(e, time, q, v)
-    if not (np.isfinite(force).all() and np.isfinite(q).all()):
-        return ""
-    seen = _Massless(e, q, run.floats, run.active)
-    if seen.columns.size > MOST_EXAMINED:
-        return ""
-    _, sigma, motions = np.linalg.svd(seen.matrix.toarray())
-    light = motions[int((sigma > NEARLY).sum()) :]
-    scaled = seen.unit * force
-    along = light.T @ (light @ scaled[seen.columns])
-    return seen.names(along) if np.abs(along).max(initial=0.0) > ACTS * np.abs(scaled).max() else ""
+    if not e.is_massless or np.count_nonzero(e.masses == 0.0) > MOST_EXAMINED:
+        return None
+    for time, q, v in (run._asked_state(), (run.time, run.q, run.v)):
+        force = applied(e, time, q, v)
+        if not (np.isfinite(force).all() and np.isfinite(q).all() and np.isfinite(v).all()):
+            continue
+        seen = _Massless(e, q, run.floats, run.active)
+        _, sigma, motions = np.linalg.svd(seen.matrix.toarray())
+        light = motions[int((sigma > NEARLY).sum()) :]
+        scaled = seen.unit * force
+        along = light.T @ (light @ scaled[seen.columns])
+        if np.abs(along).max(initial=0.0) > ACTS * np.abs(scaled).max():
+            return Lost(seen.bodies_in(along), is_pushed=True)
+        moved = v / seen.unit
+        along = seen.without_own(light.T @ (light @ moved[seen.columns]))
+        if np.abs(along).max(initial=0.0) > TAKES_PART * np.abs(moved).max():
+            return Lost(seen.bodies_in(along), is_pushed=False)
+    return None
 
 
 def quoted(names: list[str]) -> str:

@@ -155,7 +155,8 @@ class _Model:
                     self.sites[called] = (body, where)
                     self.source.frames[body.name, called] = robots.frame(body, where)
             elif child.tag not in ("joint", "freejoint", "inertial"):
-                self.report.count(f"<{child.tag}>", child.get("name") or name)
+                what = "drawing and contact of <geom>" if child.tag == "geom" else f"<{child.tag}>"  # _mass reads it
+                self.report.count(what, child.get("name") or name)
 
     def _body(
         self, element: ET.Element, parent: Body, at: Transform, inner: Transform, childclass: str, depth: int

@@ -34,6 +34,7 @@ READ: Final = {
     "mimic": ("joint", "multiplier", "offset"),
 }
 MOVING: Final = ("revolute", "continuous", "prismatic")  # kinds with one coordinate
+LOOPS: Final = "close loops with joints in a side file"
 KNOWN: Final = ("link", "joint", "material")  # elements of a robot; a material is of a look
 
 
@@ -91,6 +92,8 @@ class _Robot:
         """The mechanism; what is not converted goes to the report."""
         children, parent_of = self._tree()
         roots = [name for name in self.links if name not in parent_of]
+        if not roots:
+            raise ModelError(f"{_loop(parent_of)}; a robot must have one root link: {LOOPS}")
         if len(roots) != 1:
             raise ModelError(f"the links {roots[:6]} have no parent; a robot must have exactly one root link")
         self._add_root(roots[0])
@@ -104,9 +107,7 @@ class _Robot:
                 stack.append(child)
                 reached += 1
         if reached != len(self.links):
-            raise ModelError(
-                f"only {reached} of {len(self.links)} links are connected to {roots[0]!r}; joints form a loop"
-            )
+            raise ModelError(f"{_loop(parent_of)}, which is not connected to the root link {roots[0]!r}: {LOOPS}")
         for joint in self.joints.values():
             self._add_mimic(joint)
         self.m._model.source = self.source
@@ -122,7 +123,7 @@ class _Robot:
         for joint in self.joints.values():
             parent, child = self._end(joint, "parent"), self._end(joint, "child")
             if child in parent_of:
-                raise ModelError(f"link {child!r} has two parents; close loops with joints in a side file")
+                raise ModelError(f"link {child!r} has two parents; {LOOPS}")
             parent_of[child] = parent
             children.setdefault(parent, []).append(joint)
         return children, parent_of
@@ -297,3 +298,20 @@ def _origin(element: ET.Element) -> Transform:
         robots.numbers(origin, "xyz", 3, (0.0, 0.0, 0.0)),
         robots.rotation_z(yaw) @ robots.rotation_y(pitch) @ robots.rotation_x(roll),
     )
+
+
+def _loop(parent_of: dict[str, str]) -> str:
+    """A loop of links, each the child of the next one, in words."""
+    for first in parent_of:
+        seen: dict[str, None] = {}
+        link: str | None = first
+        while link is not None and link not in seen:
+            seen[link] = None
+            link = parent_of.get(link)
+        if link is not None:
+            loop = list(seen)[list(seen).index(link) :][::-1]
+            named = ", ".join(map(repr, loop[: robots.MOST_LISTED])) + (", …" if len(loop) > robots.MOST_LISTED else "")
+            return (
+                f"a joint connects link {named} to itself" if len(loop) == 1 else f"joints of links {named} form a loop"
+            )
+    raise AssertionError("no loop")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cardan.dynamics import massless
 from cardan.dynamics import tables as dynamics_tables
 from cardan.dynamics.integrate import Event, Integration
 from cardan.dynamics.tables import Soft
@@ -26,6 +27,7 @@ class DynamicRun(Integration):
     """An integration by rk4, one step per cycle.  Each cycle is integrated by itself, since every target is a jump."""
 
     failed_step: FloatArray  # displacement of the last cycle that failed
+    turned: bool  # whether the last cycle was divided, because hands turn bodies far
 
     def take(self, soft: Soft, hands: FloatArray) -> None:
         """Let the hands of a session act: the table of their rows, and their records."""
@@ -61,12 +63,16 @@ class DynamicRun(Integration):
         self.extra += self._spring
 
     def cycle(self) -> int:
-        """One cycle; returns a status of a session.  If it fails, the last pose is kept, at rest."""
+        """One cycle; returns a status of a session.
+
+        If it fails, the last pose is kept: with its velocity if numbers are not finite, at rest if joints do not close.
+        """
         for array, kept in self._kept:
             kept[...] = array
         time, redundant, events = self.time, float(self.control.redundant), len(self.events)
         status = self._cycle(time + self.step)
-        if _dynamic.turns_far(self._hands, self.v, MOST_TURN / self.step):
+        self.turned = bool(_dynamic.turns_far(self._hands, self.v, MOST_TURN / self.step))
+        if self.turned:
             parts, status = 1, int(dynamics_tables.NOT_FINITE)
             while status == dynamics_tables.NOT_FINITE and parts < MOST_DIVISIONS:
                 parts *= 2
@@ -79,10 +85,20 @@ class DynamicRun(Integration):
             return tables.MOVING
         self.failed_step = self.step * np.nan_to_num(self.v)
         self._return(time + self.step, redundant)
-        self.v[:] = 0.0
+        if status != dynamics_tables.NOT_FINITE:
+            self.v[:] = 0.0
         _dynamic.forget(self._hands)
         _dynamic.end_hands(self._hands, self.q)  # they may have followed a pose that is not finite
         return tables.FAILED if status == dynamics_tables.NOT_FINITE else tables.STUCK
+
+    def causes(self) -> list[tuple[str, str]]:
+        """Why the last cycle failed: what happened, and the name of a load or body; [] if it is not known."""
+        if names := self.undefined_loads():
+            return [("no finite force", name) for name in names]
+        if lost := massless.lost_mass(self):
+            what = "force along a motion without mass" if lost.is_pushed else "motion without mass"
+            return [(what, name) for name in lost.bodies]
+        return [("turns too far", "")] if self.turned else []
 
     def _return(self, time: float, redundant: float) -> None:
         """Return to the state before the cycle, at some time."""

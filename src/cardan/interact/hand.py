@@ -115,8 +115,8 @@ class Hand:
     def redundant(self) -> int:
         """Number of components, of 3, or 6 of a pose, in which the joints and the limits that are reached fix the hand.
 
-        Of a hand that is a constraint in a dynamic session, after a cycle; otherwise 0.  The hand does not follow its
-        target in these components, and has no force there.
+        Of a hand that is a constraint in a dynamic session, 0 until the first cycle; of other hands 0.  The hand
+        does not follow its target in these components, and has no force there.
         """
         return int(self._record.redundant)
 

@@ -33,6 +33,7 @@ class Closing:
         self._formulation = formulation
         self.tolerance = verdict.checked_tolerance(tolerance)
         coordinates, near = start_coordinates(system, start), start_angles(system, start)
+        self.drawn = coordinates, near  # as given
         self._poses: FloatArray = formulations.to_reference(system, coordinates, near)
         self.time = start_time(start, at_time)
         length = system.extent_at(self._poses)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, NoReturn, SupportsIndex
 import numpy as np
 
 from cardan.analysis.assemble import assemble
-from cardan.analysis.contact_ends import lost_contacts, refuse_jumps
+from cardan.analysis.contact_ends import closed_contacts, lost_contacts, refuse_jumps
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.simulate import start_velocities
 from cardan.calls import explains
@@ -74,12 +74,14 @@ class SessionStatus(IntEnum):
 class SessionEvent(NamedTuple):
     """What happened in a cycle: "bifurcation", "limit reached", "limit left", "contact ends", "bad target".
 
+    Of a dynamic cycle that fails, once: "force along a motion without mass", "motion without mass", "no finite force",
+    "turns too far", or "not finite".
     The end of a contact is noted if :meth:`Session.step` cannot move past it, but not while a servo runs.
     """
 
     cycle: int
     what: str
-    name: str  # of the limit, of the contact, or of the body of the hand
+    name: str  # of the limit, of the contact, of the load, or of the body
 
 
 CONTACT_ENDS: Final = "contact ends"
@@ -95,7 +97,8 @@ EVENT_NAMES: Final = {
 class Session:
     """A mechanism that an operator moves, cycle by cycle; made by :meth:`cardan.Mechanism.session`.
 
-    One thread uses it at a time.  ``notes``: what a dynamic session assumes about masses.
+    One thread uses it at a time.  ``notes``: contacts that were drawn apart or on the other side, and
+    what a dynamic session assumes about masses.
     """
 
     def __init__(
@@ -120,6 +123,7 @@ class Session:
         self._drawing, self._kinematics = drawing, system
         self._owner = owner
         self._ended: tuple[str, ...] = ()  # contacts that ended in the last cycle
+        self._has_failed = False  # in the last dynamic cycle
         self._numbers = {name: k for k, name in enumerate(system.names)}
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self._mode = check.choice(mode, "mode", MODES)
@@ -138,7 +142,7 @@ class Session:
         self._kernel: Any
         self._places: IntArray  # addresses of the arrays of the kernel
         self._closing: Closing | None = None
-        self.notes: tuple[str, ...] = ()  # on masses
+        self.notes: tuple[str, ...] = ()
         if check.flag(closed, "closed"):
             options = AssemblyOptions(formulation=formulation, tolerance=tolerance)
             self._begin(state, getattr(state, "time", None) if time is None else time, options)
@@ -154,10 +158,12 @@ class Session:
         if not found.ok:
             raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
         mode = self.mode
+        if found._drawn is not None:  # there are contacts
+            self.notes += found.notes
         # in a kinematic session with a size of each body for its mass
         if mode == "dynamic":
             self._equations, told = equations_of(self._drawing)
-            self.notes = tuple(told)
+            self.notes += tuple(told)
         else:
             self._equations = metric_equations(self._drawing)
         e = self._equations
@@ -200,6 +206,7 @@ class Session:
                 raise SessionError(
                     "the joints of this session are not closed yet; call step() until it returns SessionStatus.IDLE"
                 )
+            self.notes = closed_contacts(self._kinematics, closing.drawn, closing.state)
             self._begin(closing.state, closing.state.time, AssemblyOptions(tolerance=closing.tolerance))
             self._control.cycles = closing.iterations
             self._closing = None
@@ -272,6 +279,10 @@ class Session:
             if hand is not None:
                 self._take_target(index, hand._record)
         status = run.cycle()
+        if status >= tables.STUCK and not self._has_failed:
+            found = run.causes() or [("not finite", "")] * (status == tables.FAILED)
+            self._events += [SessionEvent(self.cycles, *cause) for cause in found]
+        self._has_failed = status >= tables.STUCK
         self._poses[:] = self._q[: self._poses.size]
         _tables.shift_reference(len(self._numbers), self._frames, self._origin, -1.0, self._poses)
         return status
@@ -322,6 +333,7 @@ class Session:
 
     def _reset(self) -> None:
         """Clear what earlier cycles stored, so that the next one depends on the pose alone."""
+        self._has_failed = False
         self._control.linearized = 0.0
         self._control.sigma = 0.0
         self._control.trust = 1.0
@@ -400,8 +412,9 @@ class Session:
         Kinematic: stiffness [N/m], 1 where none is given.  Where hands pull against each other or against the joints,
         the stiffer one is nearer to its target, and the force on it is stiffness times the distance.
         Dynamic: hand="constraint" makes the point follow its target as far as the joints leave it free; the force is
-        that of inverse dynamics, in these directions.  "spring" has a stiffness and a damping [N s/m]; where none are
-        given, they are those with which the mass of all bodies would swing at 30 rad/s, critically damped.
+        that of inverse dynamics, in these directions; it has neither stiffness nor damping.
+        "spring" has a stiffness and a damping [N s/m]; where none are given, they are those with which the mass of all
+        bodies would swing at 30 rad/s, critically damped.
         Rotations have the stiffness and the damping times the square of the body's size.
         """
         kind = "pose" if check.flag(pose, "pose") else "point"
@@ -496,6 +509,14 @@ class Session:
                 )
             return role, check.positive(STIFFNESS if stiffness is None else stiffness, "stiffness"), 0.0
         mass = float(self._equations.masses[:, 0].sum())
+        if role == "constraint":
+            given = [word for word, value in (("stiffness", stiffness), ("damping", damping)) if value is not None]
+            if given:
+                raise ModelError(
+                    f"the hand on {name!r} has {' and '.join(given)}, but in a dynamic session hand='constraint' "
+                    f"follows its target exactly; omit {'them' if len(given) > 1 else 'it'}, or use hand='spring'"
+                )
+            return role, STIFFNESS, 0.0
         if not mass and (stiffness is None or damping is None):
             raise ModelError(f"give the hand on {name!r} stiffness= and damping=: no body has a mass to choose them by")
         k = FREQUENCY**2 * mass if stiffness is None else check.positive(stiffness, "stiffness")

@@ -12,7 +12,7 @@ from cardan.joints import Coordinate
 from cardan.joints.making import label
 from cardan.joints.ownership import check_end, check_place, chosen_coordinate, named_body
 from cardan.system import check
-from cardan.system.parts import Frame, Point
+from cardan.system.parts import GROUND, Frame, Point
 
 if TYPE_CHECKING:
     from cardan.mechanism.model import Model
@@ -46,6 +46,12 @@ def add(model: Model, kind: LoadKind[Any], name: str, args: tuple[Any, ...], opt
 def _end(model: Model, what: str, given: Any, takes: str, of: str | None) -> Any:
     """What a load acts on, checked: a coordinate, a point, a frame or a body."""
     if "coordinate" in takes and not (takes != "coordinate" and isinstance(given, Frame | Point)):
+        if isinstance(given, str) and given not in model.joints and (given == GROUND or given in model.bodies):
+            place = "m.ground" if given == GROUND else f"m[{given!r}]"
+            raise ModelError(
+                f"{what} was given {given!r}, which is a body; give a joint"
+                + (f", or a point of it: {place}.point(…)" if takes != "coordinate" else "")
+            )
         chosen = chosen_coordinate(model, what, given, of)
         check_place(model, what, chosen)
         return chosen
