@@ -12,7 +12,8 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -45,6 +46,7 @@ PULL_HZ: Final = 120.0  # steps towards a target that does not move; requests of
 LONGEST_PULL: Final = 3.0  # [s] for which a hand goes on towards a target that does not move
 COUNTED: Final = 1.0  # [rad] after which the turns of driven angles are counted; two parts make twice of it, below π
 TOLD_SECONDS: Final = 0.05  # between two messages on values while a driver is set
+LEAP: Final = 1.0  # [rad]: of a driver since its value was told; half a turn would be ambiguous
 LONGEST_SOLVE: Final = 20.0  # [s] of an assembly; the page waits
 SAVED: Final = 12  # digits of the poses of a saved model, of the extent and of 1; closed joints are closed to fewer
 
@@ -163,6 +165,7 @@ class Bench:
         return self._drag is not None and self._drag.is_moving and self._next_pull < self._pulled_until
 
     _next_tick = _next_pull = _pulled_until = _next_told = 0.0
+    _told_drivers: Mapping[str, float] = MappingProxyType({})
 
     def _attempt(self, command: Command) -> None:
         """Do what a command asks; an error becomes a message in the page."""
@@ -495,7 +498,9 @@ class Bench:
         at = self._now if state is None else state
         values = [coordinate.value(at) for _, coordinate in clips.coordinates(self._model)]
         finite = [value if math.isfinite(value) else 0.0 for value in values]
-        self._outbox.post(write("values", drivers=self._drivers(at), values=finite))
+        told = self._drivers(at)
+        self._told_drivers = {driver["name"]: driver["value"] for driver in told}
+        self._outbox.post(write("values", drivers=told, values=finite))
 
     def _do_pin(self, command: Command) -> None:
         body = command["body"]
@@ -509,7 +514,10 @@ class Bench:
         self._outbox.post(write("pins", bodies=sorted(self._pins)))
 
     def _do_drive(self, command: Command) -> None:
-        """Set the coordinate of a driver; the other drivers stay where they are."""
+        """Set the coordinate of a driver; the other drivers stay where they are.
+
+        The page counts turns from the values that it was told last.  A leap is therefore told at once.
+        """
         named = dict(drivers(self._model))
         if command["driver"] not in named:
             raise Refused(f"there is no driver {command['driver']!r}; there are {', '.join(named) or 'none'}")
@@ -518,6 +526,8 @@ class Bench:
             self._undo.append(self._moment)
             self._drag = Drag(self._model, self._now, sorted(self._pins), drives=True)
         self._drag.drive(command["driver"], command["value"])
+        if not abs(command["value"] - self._told_drivers.get(command["driver"], math.inf)) < LEAP:
+            self._next_told = 0.0
         self._ack = command.seq
         self._follow()
 
