@@ -44,15 +44,16 @@ class Linear(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _template(
-    kernel: Any, sizes: tuple[int, int, int, int, int], evaluator: int, linear: int, matrix: int
+    kernel: Any, plan: Any, sizes: tuple[int, int, int, int, int], evaluator: int, linear: int, matrix: int
 ) -> NDArray[np.int64]:
     """A job table without addresses of arrays: the same for all problems of these sizes.
 
-    linear: address of the linear algebra.  matrix: floats of its matrices.
+    plan: the function of the kernel module that gives the sizes of its pieces.  linear: address of the linear algebra.
+    matrix: floats of its matrices.
     """
     rows, _, entries, coordinates, evaluation = sizes
     shared = {"evaluation": evaluation, "r": rows, "jacobian": entries, "moved": coordinates}
-    pieces = kernel.Work.plan(**shared, **kernel.pieces(sizes, matrix))
+    pieces = kernel.Work.plan(**shared, **plan(sizes, matrix))
     own = {"solver": kernel.SOLVE, "evaluator": evaluator, "linear": linear, "pieces": pieces}
     table: NDArray[np.int64] = JobTable.new(open=pieces.size, **own).as_ints
     return table
@@ -101,7 +102,7 @@ class Problem:
         prepared = self._jobs.get(kernel.SOLVE)
         if prepared is None:
             linear = self.linear
-            template = _template(kernel, self.sizes, self.evaluate, linear.address, linear.work)
+            template = _template(kernel, kernel.pieces, self.sizes, self.evaluate, linear.address, linear.work)
             scales = self.springs if self.springs is not None and hasattr(kernel, "HAS_SPRINGS") else self.scales
             prepared = self._jobs[kernel.SOLVE] = self._table(template, scales), kernel.prepare(self).as_floats
         return prepared
