@@ -90,7 +90,7 @@ CASES = {
     ),
     "a springdamper of an unknown mass": (
         shaped('size="0.1" shellinertia="true"').replace("axis=", 'springdamper="0.3 0.7" axis='),
-        "springdamper of joints, since masses are not known, or too many (1: a_j)",
+        "springdamper of joints: a mass is not known, M is singular, or there are more than 1000 coordinates (1: a_j)",
     ),
     "a free body with damping": (tree(hinge('damping="0.7"', joint="free")), ""),
     "a free body with stiffness": (tree(hinge('stiffness="3"', joint="free")), ""),
