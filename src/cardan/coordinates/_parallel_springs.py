@@ -6,7 +6,7 @@ of bodies adds up, for each of its bodies, the forces of all its constraints, in
 the body.  No two groups write to the same place, so the results do not depend on the number of threads.
 """
 
-from cardan.coordinates.tables import Place, Pull
+from cardan.coordinates.tables import Place, Pull, Springs
 from cardan.kernel.fields import after
 from cardan.kernel.jit import exact
 from cardan.kernel.memory import call_evaluator, cut, pointer, tail
@@ -22,7 +22,7 @@ from cardan.solvers._gradient import (
     scale_group,
     scale_step,
 )
-from cardan.solvers.tables import JACOBIAN, RETRACT, Constraint, Control, Structure
+from cardan.solvers.tables import JACOBIAN, RETRACT, Constraint, Structure
 from cardan.system import tables as layout
 
 STRUCTURE, CONSTRAINT = Structure.size, Constraint.size
@@ -115,62 +115,51 @@ def fill_pulls(structure, starts, pulls):
 
 
 @exact
-def evaluate_groups(tables, shared, first, last, q, r, jacobian, sums, work):
-    """r and J, scaled, of the groups of constraints first … last − 1 in the poses q, and their sums.
-
-    tables: evaluator, integers, places and bodies of all groups, floats.  shared: structure, scales, control.
-    """
-    evaluate, parts, places, members, floats = tables
-    structure, scales, control = shared
-    structure = Structure(structure)
-    control = Control(control)
-    jacobian = pointer(jacobian)
+def evaluate_groups(springs, first, last, q, work):
+    """r and J, scaled, of the groups of constraints first … last − 1 in the poses q, and their sums."""
+    springs = Springs(springs)
+    structure = springs.structure
     bodies = structure.blocks
     counted = structure.coordinates - layout.POSE * bodies
-    is_measured = control.measured != 0.0
+    is_measured = springs.control.measured != 0.0
     for group in range(first, last):
-        place = Place(places, group)
+        place = Place(springs.places, group)
         size = layout.POSE * place.bodies
         poses = cut(pointer(work), 0, size + counted)
         rest = tail(pointer(work), size + counted)
         for k in range(place.bodies):
-            pose = layout.POSE * members[place.members + k]
+            pose = layout.POSE * springs.members[place.members + k]
             for i in range(layout.POSE):
                 poses[layout.POSE * k + i] = q[pose + i]
         for i in range(counted):
             poses[size + i] = q[layout.POSE * bodies + i]
-        table = tail(pointer(parts), place.ints)
-        rows = tail(pointer(r), place.row)
-        entries = tail(jacobian, place.entry)
-        call_evaluator(evaluate, JACOBIAN, table, pointer(floats), poses, poses, rows, entries, rest)
+        table = tail(springs.parts, place.ints)
+        rows = tail(springs.r, place.row)
+        entries = tail(springs.jacobian, place.entry)
+        call_evaluator(springs.evaluator, JACOBIAN, table, springs.floats, poses, poses, rows, entries, rest)
         scale_group(
             structure,
             Constraint(tail(structure.as_ints, place.constraint)),
             place.constraints,
-            pointer(scales),
+            springs.scales,
             is_measured,
-            pointer(r),
-            jacobian,
-            tail(pointer(sums), SUMS * group),
+            springs.r,
+            springs.jacobian,
+            tail(springs.sums, SUMS * group),
         )
 
 
 @exact
-def move_groups(tables, shared, first, last, poses, equations, steps, gathers, work):
+def move_groups(springs, first, last, q, moved, gathers, work):
     """moved ← q with the bodies of the groups first … last − 1 moved by a spring step.
 
-    gathers ≠ 0: their directions are computed before, and their slopes.  tables: evaluator, header of a table without
-    constraints, constraints of each body, floats.  shared: structure, scales, control.  poses: q, moved.  equations: r,
-    J.  steps: directions, steps, bounds, slopes.
+    gathers ≠ 0: their directions are computed before, and their slopes.
     """
-    evaluate, header, starts, pulls, floats = tables
-    structure, scales, control = shared
-    q, moved = poses
-    r, jacobian = equations
-    direction, step, bound, slopes = steps
-    structure = Structure(structure)
-    control = Control(control)
-    direction = pointer(direction)
+    springs = Springs(springs)
+    structure = springs.structure
+    control = springs.control
+    starts = springs.starts
+    header = springs.header
     offsets = structure.offsets
     rows = structure.rows
     renewed = is_due(control)
@@ -178,34 +167,34 @@ def move_groups(tables, shared, first, last, poses, equations, steps, gathers, w
         begin = GROUP * group
         end = min(begin + GROUP, structure.blocks)
         if gathers != 0:
-            slope = tail(pointer(slopes), SLOPES * group)
+            slope = tail(springs.slopes, SLOPES * group)
             slope[0] = 0.0
             slope[1] = 0.0
             for b in range(begin, end):
                 width = offsets[b + 1] - offsets[b]
-                g = tail(direction, offsets[b])
-                limit = tail(pointer(bound), offsets[b])
+                g = tail(springs.direction, offsets[b])
+                limit = tail(springs.bound, offsets[b])
                 for k in range(width):
                     g[k] = 0.0
                     if renewed:
                         limit[k] = 0.0
                 for p in range(starts[b], starts[b + 1]):
-                    pull = Pull(pulls, p)
+                    pull = Pull(springs.pulls, p)
                     constraint = Constraint(tail(structure.as_ints, pull.constraint))
                     at = 0
                     for s in range(pull.slot):
                         other = constraint.blocks[s]
                         at += offsets[other + 1] - offsets[other]
                     stride = row_width(structure, constraint)
-                    add_pull(constraint, at, stride, width, pointer(r), pointer(jacobian), g)
+                    add_pull(constraint, at, stride, width, springs.r, springs.jacobian, g)
                     if renewed:
-                        add_bound(structure, constraint, pull.slot, at, stride, pointer(jacobian), limit)
+                        add_bound(structure, constraint, pull.slot, at, stride, springs.jacobian, limit)
                 block_step(control, width, g, limit, slope)
         unknown = offsets[begin]
         count = offsets[end] - unknown
-        delta = tail(pointer(step), unknown)
-        scale_step(control, count, tail(direction, unknown), tail(pointer(scales), rows + unknown), delta)
+        delta = tail(springs.step, unknown)
+        scale_step(control, count, tail(springs.direction, unknown), tail(springs.scales, rows + unknown), delta)
         header[layout.BODIES] = end - begin
         old = tail(pointer(q), layout.POSE * begin)
         new = tail(pointer(moved), layout.POSE * begin)
-        call_evaluator(evaluate, RETRACT, pointer(header), pointer(floats), old, delta, new, new, pointer(work))
+        call_evaluator(springs.evaluator, RETRACT, header, springs.floats, old, delta, new, new, pointer(work))

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from cardan.coordinates.tables import Place, Pull
+from cardan.coordinates.tables import Place, Pull, Springs
 from cardan.lazy import LazyModule
 from cardan.solvers.problem import Budget, Problem, Run
 from cardan.solvers.tables import RETRACT, RUNNING, Control, Outcome, Structure
@@ -184,20 +184,34 @@ class _Threads:
     def worker(self) -> Callable[[int, int], None]:
         """A function that does a pass for the groups first … last − 1, in its own workspace."""
         p, t, job = self.job.problem, self.job.tables, self.job
-        work, header = np.empty(t.work), t.header.copy()
-        shared = p.structure, job.scales, job.control
-        tables = p.evaluate, t.parts, t.places, t.members, p.floats
-        own = p.evaluate, header, t.starts, t.pulls, p.floats
-        steps = self.direction, self.step, self.bound, self.slopes
+        work = np.empty(t.work)
+        springs = Springs.new(
+            evaluator=p.evaluate,
+            floats=p.floats,
+            structure=p.structure,
+            scales=job.scales,
+            control=job.control,
+            parts=t.parts,
+            places=t.places,
+            members=t.members,
+            header=t.header.copy(),
+            starts=t.starts,
+            pulls=t.pulls,
+            r=self.r,
+            jacobian=self.jacobian,
+            sums=self.sums,
+            direction=self.direction,
+            step=self.step,
+            bound=self.bound,
+            slopes=self.slopes,
+        )
 
         def share(first: int, last: int) -> None:
             if self.phase == EVALUATE:
                 poses = self.q if Control(job.control).slope < 0.0 else self.moved
-                _shares.evaluate_groups(tables, shared, first, last, poses, self.r, self.jacobian, self.sums, work)
+                _shares.evaluate_groups(springs.as_ints, first, last, poses, work)
             else:
-                equations = self.r, self.jacobian
-                pair = self.q, self.moved
-                _shares.move_groups(own, shared, first, last, pair, equations, steps, self.gathers, work)
+                _shares.move_groups(springs.as_ints, first, last, self.q, self.moved, self.gathers, work)
 
         return share
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cardan.kernel.table import Address, Float, Int, Piece, Ref, Table, Within, Workspace
+from cardan.solvers.tables import Control, Structure
 from cardan.system.tables import SystemTable
 
 
@@ -23,6 +24,29 @@ class Pull(Table):
 
     constraint: Int  # its offset in the structure
     slot: Int
+
+
+class Springs(Table):
+    """What a thread of the spring step reads and writes."""
+
+    evaluator: Address
+    floats: Ref[Float]  # of the system
+    structure: Ref[Structure]
+    scales: Ref[Float]
+    control: Ref[Control]
+    parts: Ref[Int]  # tables of the groups of constraints
+    places: Ref[Place]  # of these groups
+    members: Ref[Int]  # numbers of their bodies
+    header: Ref[Int]  # of a table without constraints, of this thread
+    starts: Ref[Int]  # where the constraints of each body begin, and their end
+    pulls: Ref[Pull]
+    r: Ref[Float]
+    jacobian: Ref[Float]
+    sums: Ref[Float]  # of the groups of constraints
+    direction: Ref[Float]
+    step: Ref[Float]
+    bound: Ref[Float]
+    slopes: Ref[Float]  # of the groups of bodies
 
 
 class Bounds(Table):

@@ -289,13 +289,14 @@ def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch
     already, and only measured.  drawn: authored poses.
     tables ← starts of the records (constraints + 1), level and leader of the bodies: see characteristic_length,
     group_bodies.
-    results: measures, points.  points ← centroids of the bodies' points, then of the ground's, 3 floats each.
     scratch: ints.size + 2·bodies + 3 integers, the last of which says whether the bodies are one group.
-    measures: 3·(bodies + 1) floats; the last says how many points are on the ground, that at 2·bodies + 1 is the
-    largest coordinate that was drawn [m].
+    results: measures, then points, 3·(bodies + 1) floats each.  The last measure says how many points are on the
+    ground, that at 2·bodies + 1 is the largest coordinate that was drawn [m].  points ← centroids of the bodies'
+    points, then of the ground's.
     """
-    measures, points = results
     count = ints[layout.BODIES]
+    measures = results[: 3 * count + 3]
+    points = results[3 * count + 3 :]
     starts = tables[: ints[layout.CONSTRAINTS] + 1]
     level = tables[starts.size :]
     if order.size == 0:

@@ -407,14 +407,14 @@ class System:
         if packed is not None:
             tables[: constraints + 1] = packed.starts
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
-        points: FloatArray = np.empty(3 * count + 3)
-        measures = np.empty(3 * count + 3)
+        results: FloatArray = np.empty(6 * count + 6)
+        measures, points = results[: 3 * count + 3], results[3 * count + 3 :]
         is_plain = self._plain and not self._packed.rate_records  # as most are: faster than a look-up
         absolute = not is_plain and self.cached("absolute", self._has_absolute)
         given = (self.ints, self.floats, _RODS, numbers, absolute)
         offsets = self._packed.offsets
         drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
-        found = (drawn.reshape(-1), tables, scratch, (measures, points))
+        found = (drawn.reshape(-1), tables, scratch, results)
         length = _tables.measure(*given, _NONE, *found)
         if length <= -2.0:
             k = int(-2.0 - length)

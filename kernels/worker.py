@@ -1,0 +1,67 @@
+"""A process that makes objects of one module of kernels after the other, on request of :mod:`kernels.build`.
+
+A request is a line of JSON: module, its file of IR, folders by target.  The answer is a line of JSON: the entries of
+the module, or an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from kernels import emit
+
+
+def ir_of(module: str, path: Path) -> list[Any]:
+    """The IR of a module, which is captured unless the file exists."""
+    if not path.is_file():
+        from kernels.capture import capture  # loads Numba
+
+        made = [(one.key, one.kind, one.arguments, one.result, one.native, one.bitcode) for one in capture(module)]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(f".{os.getpid()}")
+        temporary.write_bytes(pickle.dumps(made))
+        temporary.replace(path)
+    return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
+
+
+def answer(module: str, ir: str, folders: dict[str, str]) -> list[list[Any]]:
+    """Write the objects of a module; returns its entries."""
+    from cardan.kernel.listed import LISTED
+
+    entries = []
+    for key, kind, arguments, result, native, bitcode in ir_of(module, Path(ir)):
+        symbol = emit.symbol_of(key)
+        for name, folder in folders.items():
+            data = emit.emit(emit.TARGETS[name], key, kind, arguments, native, bitcode)
+            (Path(folder) / f"{symbol}.o").write_bytes(data)
+        words = merged(LISTED[module][key.rpartition(".")[2]]) if kind == "call" else ()
+        entries.append([key, symbol, kind, words, result])
+    return entries
+
+
+def merged(text: str) -> tuple[str, ...]:
+    """The types of arguments; of several signatures, an array that is read-only in one of them may be so."""
+    return tuple(map(max, zip(*[one.split() for one in text.split("|")], strict=True)))  # "d1c" > "d1C"
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    replies = os.fdopen(os.dup(1), "w")  # what libraries print must not be taken for an answer
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        try:
+            reply: dict[str, Any] = {"entries": answer(*json.loads(line))}
+        except Exception as error:  # reported by the process that asked
+            traceback.print_exc()
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(reply), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    main()
