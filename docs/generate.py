@@ -28,6 +28,7 @@ from cardan.shapes.registry import MAKERS
 from cardan.system import check
 from cardan.system.relations import Motion
 from cardan.system.tables import ABOUT_Z, ANYHOW, CROSSED, STILL
+from kernels import listing
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 120
@@ -322,6 +323,7 @@ TARGETS: dict[str, Callable[[], str]] = {
     "src/cardan/shapes/__init__.pyi": shapes_stub,
     "docs/cardan.schema.json": schema.published,
     "README.md": readme,
+    "src/cardan/kernel/listed.py": listing.text,
     **{path: lambda path=path: document(path) for path in TABLES},  # type: ignore[misc]
 }
 

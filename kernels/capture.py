@@ -77,24 +77,15 @@ def capture(module: str) -> list[Captured]:
 
 def _captured(module: str, name: str, function: Any, text: str) -> Captured:
     by_address = text in signatures.BY_ADDRESS
-    arguments = text if by_address else _writable(text)
-    (signature,) = signatures.read(arguments)
+    signature = signatures.read(text)[0]  # arrays that may be read-only are writable here: the code is the same
     kernel = jit.jit(function) if by_address else function
     kernel.compile(signature)
     (compiled,) = (one for one in kernel.overloads.values() if one.signature.args == _arguments(signature))
     native = compiled.fndesc.llvm_func_name
-    words = () if by_address else tuple(arguments.split())
+    words = () if by_address else tuple(text.split())
     kind = "address" if by_address else "call"
     result = "" if by_address else _result(f"{module}.{name}", compiled.signature.return_type)
     return Captured(f"{module}.{name}", kind, words, result, native, _bitcode(compiled.library._final_module, native))
-
-
-def _writable(text: str) -> str:
-    """The signature whose code serves all signatures of a kernel: those that differ read some arrays only."""
-    found = {" ".join(word[:2] + word[2:].upper() for word in one.split()) for one in text.split("|")}
-    if len(found) != 1:
-        raise ValueError(f"a kernel has signatures of different types: {text}")
-    return found.pop()
 
 
 def _arguments(signature: Any) -> tuple[Any, ...]:

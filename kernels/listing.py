@@ -24,6 +24,7 @@ from __future__ import annotations
 from typing import Final
 
 '''
+WIDTH = 121  # of a line with its end
 UNKNOWN = ""  # types of a kernel that no test has called yet
 
 
@@ -62,14 +63,15 @@ def text() -> str:
     if PATH.is_file():
         exec(PATH.read_text(), namespace)
     known = namespace.get("LISTED", {})
-    lines = [HEAD, "LISTED: Final = {\n"]
+    lines = []
     for module, inside in found().items():
-        lines.append(f'    "{module}": {{\n')
-        for name, kind in inside.items():
-            types = known.get(module, {}).get(name, UNKNOWN) if kind == "CALL" else kind
-            lines.append(f'        "{name}": "{types}",\n')
-        lines.append("    },\n")
-    return "".join([*lines, "}\n"])
+        types = {n: known.get(module, {}).get(n, UNKNOWN) if kind == "CALL" else kind for n, kind in inside.items()}
+        items = [f'"{name}": "{text}"' for name, text in types.items()]
+        line = f'    "{module}": {{{", ".join(items)}}},\n'
+        if len(line) > WIDTH:  # as the formatter does it
+            line = "".join([f'    "{module}": {{\n', *(f"        {item},\n" for item in items), "    },\n"])
+        lines.append(line)
+    return "".join([HEAD, "LISTED: Final = {\n", *lines, "}\n"])
 
 
 if __name__ == "__main__":

@@ -32,22 +32,14 @@ def ir_of(module: str, path: Path) -> list[Any]:
 
 def answer(module: str, ir: str, folders: dict[str, str]) -> list[list[Any]]:
     """Write the objects of a module; returns its entries."""
-    from cardan.kernel.listed import LISTED
-
     entries = []
     for key, kind, arguments, result, native, bitcode in ir_of(module, Path(ir)):
         symbol = emit.symbol_of(key)
         for name, folder in folders.items():
             data = emit.emit(emit.TARGETS[name], key, kind, arguments, native, bitcode)
             (Path(folder) / f"{symbol}.o").write_bytes(data)
-        words = merged(LISTED[module][key.rpartition(".")[2]]) if kind == "call" else ()
-        entries.append([key, symbol, kind, words, result])
+        entries.append([key, symbol, kind, arguments, result])
     return entries
-
-
-def merged(text: str) -> tuple[str, ...]:
-    """The types of arguments; of several signatures, an array that is read-only in one of them may be so."""
-    return tuple(map(max, zip(*[one.split() for one in text.split("|")], strict=True)))  # "d1c" > "d1C"
 
 
 def main() -> None:

@@ -76,3 +76,15 @@ def own_cache(tmp_path: Path) -> Path:
     if cache.CACHE_DIRECTORY is not None:
         shutil.copytree(cache.CACHE_DIRECTORY, directory / cache.CACHE_DIRECTORY.name, copy_function=copy)
     return directory
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_are_called_as_listed() -> Generator[None]:
+    """Kernels for the wheel are compiled from the list: calls with other types would fail there."""
+    yield
+    if "cardan.kernel.signatures" not in sys.modules and "cardan.kernel.jit" not in sys.modules:
+        return
+    from cardan.kernel import signatures
+
+    unlisted = signatures.unlisted()
+    assert not unlisted, f"correct src/cardan/kernel/listed.py: {unlisted}"

@@ -58,7 +58,7 @@ LISTED: Final = {
     "cardan.coordinates._relative": {"_evaluate": "EVALUATOR"},
     "cardan.coordinates._structure": {"fill_structure": "q1C q b q q1C", "fill_scales": "q1C d d q q d1C"},
     "cardan.coordinates._tracking": {"_track": "EVALUATOR"},
-    "cardan.coordinates._verdict": {"judge": "d1C q1C d1C d1C d1C d1C d1C d1C | d1C q1C d1c d1C d1C d1C d1C d1C"},
+    "cardan.coordinates._verdict": {"judge": "d1C q1C d1c d1C d1C d1C d1C d1C"},
     "cardan.coordinates._virtual_rotation": {"_evaluate": "EVALUATOR", "evaluate_motion": "EVALUATOR"},
     "cardan.dynamics._adams": {"_advance": "EVALUATOR"},
     "cardan.dynamics._dual": {"_algebra": "EVALUATOR"},
@@ -154,7 +154,7 @@ LISTED: Final = {
     },
     "cardan.system._formulas": {"_expand": "EVALUATOR"},
     "cardan.system._tables": {
-        "measure": "q1C d1C q1C q1C b q1C d1C q1C q1C d1C | q1C d1C q1C q1C b q1C d1c q1C q1C d1C",
+        "measure": "q1C d1C q1C q1C b q1C d1c q1C q1C d1C",
         "change_frames": "q1C d1C d1C",
         "shift_reference": "q d1C d1C d d1C",
     },

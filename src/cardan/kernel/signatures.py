@@ -2,21 +2,23 @@
 
 ======================  ==============================================================================================
 ``d q b``               a number: float64, int64, bool
-``d1C``, ``I2C``        an array: type of its elements, dimensions, layout; lower case ``d1c``: read-only
+``d1C``, ``I2C``        an array: type of its elements, dimensions, layout; ``d1c``: it may be read-only
 ``EVALUATOR``           a function of the fixed ABI, called by address (:mod:`cardan.kernel.memory`)
 ``PRIMITIVE``           the kernel of a primitive, called by address
-``d1C q | d1c q``       two signatures of one kernel
 ======================  ==============================================================================================
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 from numba import types
 
 from cardan.kernel import jit
+from cardan.kernel.listed import LISTED
 from cardan.kernel.memory import EVALUATOR_SIGNATURE, JIT_DISABLED, PRIMITIVE_SIGNATURE
 
 LETTERS: dict[str, Any] = {
@@ -34,13 +36,14 @@ def read(text: str) -> list[Any]:
     """The signatures that Numba compiles for the text of a kernel."""
     if text in BY_ADDRESS:
         return [BY_ADDRESS[text]]
-    return [tuple(_kind(word) for word in one.split()) for one in text.split("|")]
+    return list(product(*map(_kinds, text.split())))
 
 
-def _kind(word: str) -> Any:
+def _kinds(word: str) -> list[Any]:
     if len(word) == 1:
-        return LETTERS[word]
-    return types.Array(LETTERS[word[0]], int(word[1]), word[2].upper(), readonly=word[2].islower())
+        return [LETTERS[word]]
+    ways = (False, True) if word[2].islower() else (False,)
+    return [types.Array(LETTERS[word[0]], int(word[1]), word[2].upper(), readonly=way) for way in ways]
 
 
 def write(arguments: tuple[Any, ...]) -> str | None:
@@ -55,6 +58,19 @@ def write(arguments: tuple[Any, ...]) -> str | None:
         else:
             words.append(_LETTER_OF.get(types.unliteral(kind), str(kind)))
     return " ".join(words)
+
+
+def unlisted() -> list[str]:
+    """Calls in this process with types that are not in the list, as ``module.name: types``."""
+    found = []
+    for module, inside in LISTED.items():
+        for name, text in inside.items():
+            kernel = getattr(sys.modules.get(module), name, None)
+            known = () if text in BY_ADDRESS else read(text)
+            for arguments in getattr(kernel, "overloads", ()):
+                if arguments not in known and (called := write(arguments)) is not None:
+                    found.append(f"{module}.{name}: {called}")
+    return found
 
 
 def compile_kernel(module: str, name: str, text: str) -> None:
