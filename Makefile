@@ -201,7 +201,7 @@ fuzz: $(STAMP)
 	@$(BIN)/python fuzz/formats.py --bombs
 
 generated: $(STAMP)
-	@$(BIN)/python docs/generate.py
+	@$(BIN)/python -m docs.generate
 
 images: $(STAMP)
 	@$(BIN)/python -m pip install -qq -e '.[plot]'
