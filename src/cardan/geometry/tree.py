@@ -165,4 +165,4 @@ def call_enclosure(shape: Shape, box: FloatArray, op: int) -> FloatArray:
         q[i], q[2 + i] = 0.5 * (box[2 * i] + box[2 * i + 1]), 0.5 * (box[2 * i + 1] - box[2 * i])
     shape.table  # noqa: B018  (makes the table)
     _nodes.enclose_once(enclosure("cardan.geometry._enclose"), shape._table_address, op, q, out, work)
-    return out[:10] if op == 0 else out[: BOUNDS]
+    return out[:10] if op == 0 else out[:BOUNDS]

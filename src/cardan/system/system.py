@@ -599,12 +599,7 @@ class System:
         ints = self.ints.copy()
         if self.variable_names:
             ints[layout.EXPAND] = _formulas.EXPAND
-        known: dict[int, int] = {}
-        for start, primitive in zip(self.starts.tolist(), self.primitives, strict=False):
-            if not primitive.inline:
-                if id(primitive) not in known:
-                    known[id(primitive)] = kernels.address(primitive)
-                ints[start + layout.CODE] = known[id(primitive)]
+        ints[self.starts[: len(self.primitives)] + layout.CODE] = kernels.addresses(self.primitives)
         return ints
 
     def curvature_codes(self) -> IntArray:
