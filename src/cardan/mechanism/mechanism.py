@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions, OptionArguments
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation
+    from cardan.analysis.simulation_options import SimulationArguments, SimulationOptions
     from cardan.analysis.vibration import Linearization
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
@@ -309,37 +310,18 @@ class Mechanism(Building):
         duration: float,
         state: State | Mapping[Any, Any] | None = None,
         *,
-        step: float | None = None,
-        rtol: float | None = None,
-        times: Iterable[float] | None = None,
-        method: str = "adams",
-        max_step: float | None = None,
-        max_seconds: float | None = None,
-        progress: Callable[[float], None] | None = None,
-        stabilization: str = "projection",
-        gain: float | None = None,
-        tolerance: float = 1e-12,
+        options: SimulationOptions | None = None,
+        **changes: Unpack[SimulationArguments],
     ) -> Simulation:
         """The motion under gravity and loads over a duration [s], from a state with its velocities, or from rest.
 
-        step [s]: constant steps.  rtol: variable steps, chosen so that the estimated error of each is below rtol,
-        relative to the extent, or in radians.  If neither is given, rtol is 1e-6.
-        times [s]: of the outputs.  If none are given, every constant step, or 100 intervals.
-        method: "adams"; "rk4" and "dopri5" for comparison; "generalized_alpha", an implicit method of order 2 for stiff
-        springs and dampers, which is computed in Python and slower.
-        max_step [s]: of steps chosen by rtol.  Where it is not given, a hundredth of the duration, or a tenth without
-        loads, drivers and limits.  A pulse of a load that is shorter may be stepped over.
-        max_seconds: for the whole call.  progress: called with the part done, between 0 and 1.
-        stabilization: "projection" keeps joints closed in every step.  "none" and "baumgarte" are for comparison: the
-        joints are equations of accelerations alone, and open slowly; with Baumgarte's terms they open less.
-        gain [1/s]: α of Baumgarte's terms 2α (J v − ġ) + α² f; 0.1/step where it is not given.
-        tolerance: of the assembly at the start, as in :meth:`assemble`.
+        options: a :class:`cardan.SimulationOptions`, which explains them.  Its fields may also be given one by one:
+        ``step`` or ``rtol``, ``times``, ``method``, ``max_step``, ``max_seconds``, ``progress``, ``stabilization``,
+        ``gain``, ``tolerance``.
         If it is interrupted by the keyboard, the result contains what was reached.
         """
-        given = (step, rtol, times, method, max_step, max_seconds, progress, stabilization, gain, tolerance)
-        options = _simulate.Options(*given)
         drawing = self._model.begin("simulate", state)
-        simulation: Simulation = _simulate.simulate(drawing, duration, state, options)
+        simulation: Simulation = _simulate.simulate(drawing, duration, state, options, changes)
         simulation._source = self, drawing.contents.edits
         return simulation
 
