@@ -433,5 +433,4 @@ def start_velocities(system: System, state: State, given: FloatArray | None) -> 
     v = given.copy()
     v[:, :3] += euler.rotate(p, np.cross(given[:, 3:], system.reference_points))
     v[:, 3:] = euler.rotate(euler.conjugate(axes), given[:, 3:])
-    found: FloatArray = v.ravel()
-    return found
+    return v.ravel()

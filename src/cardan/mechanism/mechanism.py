@@ -145,10 +145,9 @@ class Mechanism(Building):
         if found is None:
             if name == GROUND:
                 ground: Any = self._model.ground
-                return ground  # type: ignore[no-any-return]
+                return ground
             raise check.unknown(name, "body, joint, load or parameter", self)
-        made: Item = found
-        return made
+        return found
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (self._model.item(name) is not None or name == GROUND)
@@ -220,8 +219,7 @@ class Mechanism(Building):
         Bodies are placed along a spanning tree that prefers the given joints.  Joints that close loops are not
         considered: assemble the result, ``m.assemble(m.state_at(…))``.
         """
-        found: State = _forward.state_at(self._model.drawing, {} if values is None else values)
-        return found
+        return _forward.state_at(self._model.drawing, {} if values is None else values)
 
     def assemble(
         self,
@@ -250,7 +248,7 @@ class Mechanism(Building):
         drawing = self._model.drawing if start is None else self._model.begin("assemble", start)
         system = drawing.with_free(free) if free else drawing.system
         if least is not None:
-            return _assemble.assemble_least(system, start, time, own, workers, least)  # type: ignore[no-any-return]
+            return _assemble.assemble_least(system, start, time, own, workers, least)
         result: AssemblyResult = _assemble.assemble(system, start, time, own, workers)
         if not result.ok:
             result._drawing = drawing
@@ -280,7 +278,7 @@ class Mechanism(Building):
         """
         own: AssemblyOptions = _options.assembly_options(options, changes)
         given = (self._model.drawing, starts, time, free, values, own, workers, progress)
-        return _batch.assemble_many(*given)  # type: ignore[no-any-return]
+        return _batch.assemble_many(*given)
 
     def move(
         self,
@@ -348,7 +346,7 @@ class Mechanism(Building):
         tolerance: of the assembly of the state, as in :meth:`assemble`.
         """
         drawing = self._model.begin("linearize", state)
-        return _vibration.linearize(drawing, state, tolerance)  # type: ignore[no-any-return]
+        return _vibration.linearize(drawing, state, tolerance)
 
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
         """The state with velocities that satisfy every joint and driver, and given rates of coordinates.
@@ -358,7 +356,7 @@ class Mechanism(Building):
         What they leave free has the least kinetic energy.  Raises ModelError, with names, if rates contradict each
         other.
         """
-        return _solve_rates.solve_rates(self._model.drawing, state, given)  # type: ignore[no-any-return]
+        return _solve_rates.solve_rates(self._model.drawing, state, given)
 
     def session(
         self,
@@ -387,7 +385,7 @@ class Mechanism(Building):
         drawing = self._model.begin("session", state)
         options = {"mode": mode, "rate": rate, "hand": hand, "time": time, "closed": closed}
         options |= {"formulation": formulation, "tolerance": tolerance}
-        return _session.Session(drawing, self, state, **options)  # type: ignore[no-any-return]
+        return _session.Session(drawing, self, state, **options)
 
     def diagnose(
         self, state: State | None = None, *, tolerance: float = 1e-12, free: Iterable[str | Parameter] = ()
@@ -404,7 +402,7 @@ class Mechanism(Building):
         elif not isinstance(state, State):
             raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
         system = drawing.at(state).with_free(free)
-        return _freedom.diagnose(system, state, tolerance)  # type: ignore[no-any-return]
+        return _freedom.diagnose(system, state, tolerance)
 
     def constraint_equations(
         self, state: State | None = None, joint: str | Joint | None = None, *, sparse: bool | None = None
@@ -414,7 +412,7 @@ class Mechanism(Building):
         Rows are in the order of m.joints; columns are (δr in world, δθ in body axes) of each body, in the order of
         m.bodies.  sparse: of the Jacobian; None: if it is large.  See :class:`cardan.ConstraintEquations`.
         """
-        return _linearise.constraint_equations(self._model.drawing, state, joint, sparse)  # type: ignore[no-any-return]
+        return _linearise.constraint_equations(self._model.drawing, state, joint, sparse)
 
     def jacobian(
         self,
@@ -451,7 +449,7 @@ class Mechanism(Building):
         possible, and ``result.unique`` tells which outputs depend on that choice.
         """
         drawing = self._model.drawing
-        return _sensitivity.sensitivity(drawing, state, outputs, parameters, tolerance)  # type: ignore[no-any-return]
+        return _sensitivity.sensitivity(drawing, state, outputs, parameters, tolerance)
 
     def tolerances(
         self,
@@ -473,7 +471,7 @@ class Mechanism(Building):
         seed: of the draws, which depend on the names of the parameters, not on their order.
         """
         given = (outputs, tolerances, samples, seed, distribution, workers)
-        return _sensitivity.tolerances(self._model.drawing, state, *given)  # type: ignore[no-any-return]
+        return _sensitivity.tolerances(self._model.drawing, state, *given)
 
     def save(self, path: Any, *, units: Mapping[str, str] | None = None) -> None:
         """Write the mechanism to a file ``*.cardan.toml`` or ``*.json``, for :func:`cardan.load`.
