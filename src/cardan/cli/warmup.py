@@ -14,7 +14,7 @@ import numpy as np
 
 from cardan import geometry, shapes
 from cardan.analysis.options import Method
-from cardan.analysis.simulate import METHODS
+from cardan.analysis.simulation_options import METHODS
 from cardan.cli.output import print_json
 from cardan.constraints import kernels
 from cardan.constraints.registry import REGISTRY

@@ -30,8 +30,7 @@ _WORK, _DEGREES, _BOX = ShapeInts.work.first, ShapeInts.degrees.first, NodeBox.b
 
 def _work(header: Sequence[int]) -> int:
     """Floats of scratch of the evaluator and of the enclosure of a shape."""
-    floats: int = max(header[_WORK] + 18, enclosing(header[_DEGREES] + 1, header[_DEGREES + 1] + 1))
-    return floats
+    return max(header[_WORK] + 18, enclosing(header[_DEGREES] + 1, header[_DEGREES + 1] + 1))
 
 
 @cache

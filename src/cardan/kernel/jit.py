@@ -169,7 +169,7 @@ def _cached(function: Kernel, compiled: Any) -> Kernel:
         load_compiler()
     else:
         compiled._cache = cache
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 def inner(function: Kernel) -> Kernel:
@@ -181,7 +181,7 @@ def inner(function: Kernel) -> Kernel:
     if _skips_compilation():
         return function
     compiled = numba.njit(**{**_OPTIONS, **_INLINE})(function)
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 # Each operation is rounded as in the interpreter: sums are not reordered, and products and sums are not fused.
@@ -201,7 +201,7 @@ def exact_inner(function: Kernel) -> Kernel:
     if _skips_compilation():
         return function
     compiled = numba.njit(**{**_EXACTLY, **_INLINE})(function)
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 def plain(number: int) -> Any:

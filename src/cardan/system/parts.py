@@ -126,7 +126,7 @@ class Checked(Generic[T]):
         self._name = name
 
     def __get__(self, body: Body, owner: type) -> T:
-        return self if body is None else getattr(body, f"_{self._name}")  # type: ignore[no-any-return]
+        return self if body is None else getattr(body, f"_{self._name}")
 
     def __set__(self, body: Body, value: Any) -> None:
         if body.is_ground:
