@@ -38,6 +38,7 @@ from typing import Any
 
 import numba
 
+from cardan.kernel import announce
 from cardan.kernel.compiler_lock import HEAD_START, SECONDS, SECONDS_OF_USERS, OneCompiler
 from cardan.kernel.memory import JIT_DISABLED
 
@@ -262,9 +263,6 @@ CACHE_DIRECTORY: Path | None = None if JIT_DISABLED else _writable_cache()
 
 SOURCES = Sources(PACKAGE, None if CACHE_DIRECTORY is None else CACHE_DIRECTORY / "digests.json", _began)
 
-if CACHE_DIRECTORY is not None and not any(CACHE_DIRECTORY.iterdir()):
-    log.info("compiling kernels once for this version of the library (cache: %s)", CACHE_DIRECTORY)
-
 
 class _Entries:
     """Files of machine code of one function, each under the digest of its key: signature, processor, code, versions.
@@ -426,11 +424,16 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         loaded = self._loaded(signature, context)
-        if loaded is None and self._was_compiled(signature, context):
+        if loaded is not None:
+            return loaded
+        announce.began(self._py_func)
+        if self._was_compiled(signature, context):
             loaded = self._loaded(signature, context)
             self._lock.release()
         if loaded is None:
-            load_compiler()
+            load_compiler()  # save_overload follows
+        else:
+            announce.ended()
         return loaded
 
     def _loaded(self, signature: Any, context: Any) -> Any:
@@ -463,6 +466,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             log.warning("a kernel is not cached and is compiled in every process (%s): %s", self._name, error)
         finally:
             self._lock.release()
+            announce.ended()
 
     def has_entries(self) -> bool:
         """Whether machine code of the function is on disk."""

@@ -24,6 +24,7 @@ import numpy as np
 from numba import types
 
 import cardan.kernel.fields  # noqa: F401  # kernels know tables by this
+from cardan.kernel import announce
 from cardan.kernel.cache import cache_of, give_up_cache, load_compiler
 from cardan.kernel.memory import (
     EVALUATOR_SIGNATURE,
@@ -168,7 +169,7 @@ def _cached(function: Kernel, compiled: Any) -> Kernel:
         load_compiler()
     else:
         compiled._cache = cache
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 def inner(function: Kernel) -> Kernel:
@@ -180,7 +181,7 @@ def inner(function: Kernel) -> Kernel:
     if _skips_compilation():
         return function
     compiled = numba.njit(**{**_OPTIONS, **_INLINE})(function)
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 # Each operation is rounded as in the interpreter: sums are not reordered, and products and sums are not fused.
@@ -200,7 +201,7 @@ def exact_inner(function: Kernel) -> Kernel:
     if _skips_compilation():
         return function
     compiled = numba.njit(**{**_EXACTLY, **_INLINE})(function)
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 def plain(number: int) -> Any:
@@ -236,8 +237,12 @@ def _address(function: Callable[..., int], signature: Any, options: dict[str, An
     options = {**options, "nopython": True}
     compiled = _cached_c_function(function, signature, options) if cached else None
     if compiled is None:
-        load_compiler()
-        compiled = numba.cfunc(signature, **options)(function)
+        announce.began(function)
+        try:
+            load_compiler()
+            compiled = numba.cfunc(signature, **options)(function)
+        finally:
+            announce.ended()
     _keep_alive.append(compiled)
     return int(compiled.address)
 
