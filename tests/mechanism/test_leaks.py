@@ -39,8 +39,11 @@ def resident():
 
 
 def growth(work, first, count):
-    """By how many bytes the process grows in ``count`` calls, after ``first`` ones that fill what is kept once."""
-    for k in range(first):
+    """By how many bytes the process grows in ``count`` calls.
+
+    At least ``first`` calls before fill what is kept once, and leave as much garbage as the collector waits for.
+    """
+    for k in range(max(first, count // 10)):
         work(k)
     before = resident()
     for k in range(count):
