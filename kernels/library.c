@@ -202,7 +202,7 @@ static int kind_of(char letter) {
     return -1;
 }
 
-/* Arguments such as "d q d1C q2Aw"; whether they are understood. */
+/* Arguments such as "d q d1C q2c", in lower case arrays that may be read-only; whether they are understood. */
 static int read_arguments(kernel *k, const char *text) {
     for (; *text; k->count++) {
         if (k->count == MOST_ARGUMENTS) return 0;
@@ -213,9 +213,10 @@ static int read_arguments(kernel *k, const char *text) {
             a->letter = letter;
         } else {
             int kind = kind_of(letter), n = *text++ - '0';
-            if (kind < 0 || n < 0 || n > MOST_DIMENSIONS || (*text != 'C' && *text != 'A')) return 0;
-            a->letter = 'A', a->kind = (char)kind, a->dimensions = (char)n, a->contiguous = *text++ == 'C';
-            if (*text == 'w') a->written = 1, text++;
+            if (kind < 0 || n < 0 || n > MOST_DIMENSIONS || !*text || !strchr("CAca", *text)) return 0;
+            a->letter = 'A', a->kind = (char)kind, a->dimensions = (char)n;
+            a->contiguous = *text == 'C' || *text == 'c', a->written = *text == 'C' || *text == 'A';
+            text++;
             if (*text && *text != ' ') return 0;
         }
         while (*text == ' ') text++;

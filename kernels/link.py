@@ -3,8 +3,8 @@
     python -m kernels.link
 
 makes ``src/cardan/kernel/library.abi3.so`` and its table ``library.json`` for this machine.  Objects that exist already
-are not made again (:mod:`kernels.build`).  It needs Numba, the headers of Python, and a C compiler: that of the variable
-CC, cc, gcc or clang, or zig from PyPI (``pip install ziglang``).
+are not made again (:mod:`kernels.build`).  It needs Numba, the headers of Python, and a C compiler: that of CC, cc, gcc
+or clang, or zig from PyPI (``pip install ziglang``).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 from kernels.build import OUT, ROOT, BuildError, Entry, build, native
 
 PACKAGE = ROOT / "src" / "cardan"
+COMPILERS = ("cc", "gcc", "clang")
 SOURCE = Path(__file__).with_name("library.c")
 FEATURES = {"x86_64": ["AVX2", "FMA3"]}  # instructions that kernels use, by NumPy's names (cardan.kernel.built)
 
@@ -45,9 +46,9 @@ def make(jobs: int = 0) -> bool:
     content |= {"made_of": made_of, "kernels": _kernels(entries), **_sources(entries)}
     known = _known(built.TABLE)
     library = built.TABLE.with_name(built.TABLE.stem + built.suffix())
-    if known and library.is_file() and {**content, "checksum": known.get("checksum")} == known:
-        if built.checksum(library.read_bytes()) == known["checksum"]:
-            return False
+    is_same = {**content, "checksum": known.get("checksum")} == known and library.is_file()
+    if is_same and built.checksum(library.read_bytes()) == known["checksum"]:
+        return False
     with tempfile.TemporaryDirectory(dir=OUT) as folder:
         linked = Path(folder) / library.name
         _link(compiler, entries, OUT / target, linked)
@@ -61,11 +62,16 @@ def make(jobs: int = 0) -> bool:
     return True
 
 
+def has_compiler() -> bool:
+    """Whether the system has a C compiler."""
+    return bool(os.environ.get("CC")) or any(map(shutil.which, COMPILERS))
+
+
 def find_compiler() -> list[str]:
     """The command of a C compiler, which also links."""
     if os.environ.get("CC"):
         return shlex.split(os.environ["CC"])
-    for name in ("cc", "gcc", "clang"):
+    for name in COMPILERS:
         if found := shutil.which(name):
             return [found]
     if find_spec("ziglang") is not None:
@@ -74,7 +80,7 @@ def find_compiler() -> list[str]:
 
 
 def _kernels(entries: Sequence[Entry]) -> dict[str, list[Any]]:
-    """Number and signature of each kernel, as library.c reads them; only the number of one that is called by address."""
+    """Number and signature of each kernel, as library.c reads them; of one that is called by address its number."""
     found: dict[str, list[Any]] = {}
     for number, entry in enumerate(entries):
         is_called = entry.kind == "call"
@@ -120,7 +126,16 @@ def _link(compiler: list[str], entries: Sequence[Entry], objects: Path, out: Pat
     listed.write_text("\n".join([*lines, f"const int cardan_count = {len(symbols)};\n"]))
     response = out.with_name("objects.txt")  # a command line has a limit
     response.write_text("\n".join(shlex.quote(str(objects / f"{symbol}.o")) for symbol in symbols))
-    command = [*compiler, "-O2", "-std=c11", "-fvisibility=hidden", f"-I{include}", str(SOURCE), str(listed), f"@{response}"]
+    command = [
+        *compiler,
+        "-O2",
+        "-std=c11",
+        "-fvisibility=hidden",
+        f"-I{include}",
+        str(SOURCE),
+        str(listed),
+        f"@{response}",
+    ]
     command += ["-o", str(out), *_options()]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

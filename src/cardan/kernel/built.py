@@ -172,14 +172,14 @@ def _library() -> Library | str:
         return str(error)
 
 
-def is_used() -> bool:
-    """Whether there is a library that can be used; some kernels may not be in it."""
-    return isinstance(_library(), Library)
-
-
 def is_ours(function: Callable[..., Any]) -> bool:
     """Whether a function belongs to the package."""
     return (function.__module__ or "").startswith("cardan.")
+
+
+def is_used_for(function: Callable[..., Any]) -> bool:
+    """Whether a function may be in the library: it belongs to the package, and there is a library."""
+    return is_ours(function) and isinstance(_library(), Library)
 
 
 def why_not(function: Callable[..., Any]) -> str:
@@ -190,7 +190,7 @@ def why_not(function: Callable[..., Any]) -> str:
 
 
 def kernel(function: Callable[..., Any], make: Callable[[], Any]) -> Any:
-    """A kernel of the library, or one that Numba compiles when it is first called; :func:`is_used` holds."""
+    """A kernel of the library, or one that Numba compiles when it is first called; :func:`is_used_for` holds."""
     library = _library()
     assert isinstance(library, Library)
     entry, late = library.entry(function), Late(function, make)
@@ -203,8 +203,8 @@ def kernel(function: Callable[..., Any], make: Callable[[], Any]) -> Any:
 
 def address(function: Callable[..., Any]) -> int:
     """The address of a C function of the library; 0 if it is not there."""
-    library = _library()
-    if not isinstance(library, Library) or not is_ours(function):
+    library = _library() if is_ours(function) else ""
+    if not isinstance(library, Library):
         return 0
     entry = library.entry(function)
     return 0 if isinstance(entry, str) else library.address(entry)

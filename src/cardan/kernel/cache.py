@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
     if name not in ("CACHE_DIRECTORY", "SOURCES", "failure"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     directory, began, failure = (None, None, None) if JIT_DISABLED else _writable()
-    found = {"CACHE_DIRECTORY": directory, "failure": failure}
+    found: dict[str, Any] = {"CACHE_DIRECTORY": directory, "failure": failure}
     found["SOURCES"] = Sources(PACKAGE, None if directory is None else directory / "digests.json", began)
     for each, value in found.items():
         globals().setdefault(each, value)

@@ -154,7 +154,7 @@ def _cached(function: Kernel, compiled: Any) -> Kernel:
         load_compiler()
     else:
         compiled._cache = cache
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 def inner(function: Kernel) -> Kernel:
@@ -164,7 +164,7 @@ def inner(function: Kernel) -> Kernel:
     of it, which may differ in the last bit of a result.
     """
     compiled = numba.njit(**{**_OPTIONS, **_INLINE})(function)
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 # Each operation is rounded as in the interpreter: sums are not reordered, and products and sums are not fused.
@@ -179,7 +179,7 @@ def exact(function: Kernel) -> Kernel:
 def exact_inner(function: Kernel) -> Kernel:
     """As :func:`inner`, without reordering."""
     compiled = numba.njit(**{**_EXACTLY, **_INLINE})(function)
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 def evaluator(function: Callable[..., int]) -> int:

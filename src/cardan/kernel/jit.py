@@ -16,30 +16,32 @@ or whose sources have changed since, and functions of the user.  ``CARDAN_KERNEL
 from __future__ import annotations
 
 import ctypes
-import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, TypeVar
-
-import numpy as np
 
 from cardan.kernel import built
 from cardan.kernel.dual import Dual
-from cardan.kernel.memory import FIRST_ADDRESS, JIT_DISABLED, python_evaluators, python_primitives
+from cardan.kernel.memory import FIRST_ADDRESS, JIT_DISABLED, plain, python_evaluators, python_primitives
 
-log = logging.getLogger("cardan")
+__all__ = [
+    "by_hand",
+    "evaluator",
+    "evaluator_in_python",
+    "exact",
+    "exact_inner",
+    "inner",
+    "jit",
+    "plain",
+    "primitive_address",
+    "uncompiled",
+]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 _thread = threading.local()
-
-
-def can_compile() -> bool:
-    """Whether Numba is installed, so that functions of the user can be compiled."""
-    return not JIT_DISABLED and find_spec("numba") is not None
 
 
 def _compiler(what: str) -> Any:
@@ -87,7 +89,7 @@ def _kernel(function: Kernel, manner: str) -> Kernel:
 
     if _skips_compilation():
         return function
-    return built.kernel(function, make) if built.is_used() else make()  # type: ignore[no-any-return]
+    return built.kernel(function, make) if built.is_used_for(function) else make()  # type: ignore[no-any-return]
 
 
 def _inner(function: Kernel, manner: str) -> Kernel:
@@ -96,7 +98,7 @@ def _inner(function: Kernel, manner: str) -> Kernel:
 
     if _skips_compilation():
         return function
-    return Dual(function, make) if built.is_used() else make()  # type: ignore[return-value]
+    return Dual(function, make) if built.is_used_for(function) else make()  # type: ignore[return-value]
 
 
 def jit(function: Kernel) -> Kernel:
@@ -118,14 +120,6 @@ def exact(function: Kernel) -> Kernel:
 def exact_inner(function: Kernel) -> Kernel:
     """As :func:`inner`, for functions that :func:`exact` kernels call."""
     return _inner(function, "exact_inner")
-
-
-def plain(number: int) -> Any:
-    """A constant that kernels pass to other functions.
-
-    Numba gives each constant Python integer its own type, and would compile the function once for each value.
-    """
-    return np.int64(number)
 
 
 def evaluator(function: Callable[..., int]) -> int:

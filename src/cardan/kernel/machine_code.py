@@ -3,8 +3,8 @@
 Every file of machine code has a checksum and its key.  A file that cannot be read is ignored, and the kernel is
 compiled again.  Of several processes that need the same kernel at the same time, one compiles it and the others wait
 for it.  Everything runs without a cache if there is no directory (:mod:`cardan.kernel.cache`), or if the private parts
-of Numba that the cache needs are missing.  docs/kernels.md lists these parts, and tests/kernel/test_numba_parts.py tests
-them.
+of Numba that the cache needs are missing.  docs/kernels.md lists these parts, and
+tests/kernel/test_numba_parts.py tests them.
 
 Numba's own key covers only the file of a function, so after an edit in an imported file it would load outdated code.
 Here the directory of a kernel is named after its module and its digest (:mod:`cardan.kernel.sources`): two copies of

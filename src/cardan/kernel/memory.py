@@ -21,7 +21,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from cardan.kernel.dual import JIT_DISABLED, Dual, accessor, compiled_module
+import numpy as np
+
+from cardan.kernel import dual
+from cardan.kernel.dual import Dual, accessor, compiled_module
+
+JIT_DISABLED = dual.JIT_DISABLED
 
 FIRST_ADDRESS = 4096  # the first page of memory contains no function: a smaller number is the code of a primitive
 
@@ -30,6 +35,14 @@ python_evaluators: list[Callable[..., int]] = []
 python_primitives: list[Callable[..., int]] = []
 
 _python_arrays: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def plain(number: int) -> Any:
+    """A constant that kernels pass to other functions.
+
+    Numba gives each constant Python integer its own type, and would compile the function once for each value.
+    """
+    return np.int64(number)
 
 
 def address_of(array: Any) -> int:
