@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from cardan.analysis.result import AssemblyResult, Status
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
+    from cardan.analysis.simulation_options import SimulationOptions
     from cardan.analysis.vibration import Linearization
     from cardan.cad.build123d import from_build123d, solve_build123d
     from cardan.cad.cadquery import from_cadquery, solve_cadquery
@@ -141,6 +142,7 @@ _MODULES = {
     "analysis.result": "AssemblyResult Status",
     "analysis.sensitivity": "Sensitivity Tolerances",
     "analysis.simulation": "Simulation SimulationStatus",
+    "analysis.simulation_options": "SimulationOptions",
     "analysis.vibration": "Linearization",
     "cad.build123d": "from_build123d solve_build123d",
     "cad.cadquery": "from_cadquery solve_cadquery",
@@ -224,6 +226,7 @@ __all__ = [
     "SessionError",
     "SessionStatus",
     "Simulation",
+    "SimulationOptions",
     "SimulationStatus",
     "Spline",
     "SpringOptions",

@@ -96,7 +96,10 @@ def test_the_chain_hangs_as_its_equilibrium_of_moments():
     assert eq.ok and eq.stable, eq.text()
     # slopes of a chain of equal links with the horizontal pull h: tan φ_k = (k − 3) g / h
     slopes = [np.arctan2(*(eq.state[f"l{k}"].matrix @ X)[1::-1]) for k in range(count)]
-    span = lambda h: sum(length * math.cos(math.atan((k - 3) * G / h)) for k in range(count)) - 1.2  # noqa: E731
+
+    def span(h):
+        return sum(length * math.cos(math.atan((k - 3) * G / h)) for k in range(count)) - 1.2
+
     h = brentq(span, 1e-3, 1e3, xtol=1e-14)
     assert slopes == pytest.approx([math.atan((k - 3) * G / h) for k in range(count)], abs=1e-10)
     assert abs(eq.reaction("end").force[0]) == pytest.approx(h, rel=1e-9)

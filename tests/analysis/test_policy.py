@@ -8,6 +8,7 @@ import pytest
 import cardan as cd
 from cardan.analysis import _policy as policy
 from cardan.analysis.options import OptionArguments
+from cardan.analysis.simulation_options import SimulationArguments
 from cardan.analysis.tables import Memo
 from cardan.examples import REGISTRY, random_start
 from cardan.solvers.tables import Outcome
@@ -140,10 +141,24 @@ def test_options_are_one_record_for_every_way_of_giving_them():
     assert many.iterations[0] == m.assemble(options=options).iterations
 
 
-def test_the_arguments_are_the_fields_of_the_record():
-    fields = {name: str(field.type) for name, field in cd.AssemblyOptions.__dataclass_fields__.items()}
-    given = {name: kind.__forward_arg__ for name, kind in OptionArguments.__annotations__.items()}
+@pytest.mark.parametrize(
+    ("arguments", "record"), [(OptionArguments, cd.AssemblyOptions), (SimulationArguments, cd.SimulationOptions)]
+)
+def test_the_arguments_are_the_fields_of_the_record(arguments, record):
+    fields = {name: str(field.type) for name, field in record.__dataclass_fields__.items()}
+    given = {name: kind.__forward_arg__ for name, kind in arguments.__annotations__.items()}
     assert given == fields
+
+
+def test_options_of_a_simulation_are_one_record_or_single_arguments():
+    m = cd.Mechanism("pendulum")
+    arm = m.body("arm", mass=1.0, inertia=np.eye(3), center=(0.5, 0.0, 0.0))
+    m.revolute("pin", m.ground.frame(z=(0, 1, 0)), arm.frame(z=(0, 1, 0)))
+    options = cd.SimulationOptions(step=0.01, method="rk4", times=iter([0.0, 0.05]))
+    single = m.simulate(0.05, step=0.01, method="rk4", times=[0.0, 0.05])
+    for _ in range(2):  # the record keeps the times of an iterator
+        assert np.array_equal(m.simulate(0.05, options=options).times, single.times)
+    assert len(m.simulate(0.05, options=options, times=None).times) == 6
 
 
 @pytest.mark.parametrize(
@@ -152,6 +167,10 @@ def test_the_arguments_are_the_fields_of_the_record():
         (lambda m: m.assemble(tolerence=1e-9), ["tolerence", "option of an assembly", "tolerance"]),
         (lambda m: m.assemble(options={"seed": 1}), ["options", "AssemblyOptions"]),
         (lambda m: m.assemble_many([m.state], sed=1), ["sed", "seed"]),
+        (lambda m: m.simulate(1.0, stp=0.1), ["stp", "option of a simulation", "did you mean 'step'"]),
+        (lambda m: m.simulate(1.0, options=cd.AssemblyOptions()), ["options", "it must be a cardan.SimulationOptions"]),
+        (lambda m: cd.SimulationOptions(stp=0.1), ["SimulationOptions", "stp", "did you mean 'step'"]),
+        (lambda m: cd.SimulationOptions(tolerance=0.0), ["tolerance"]),
         (lambda m: cd.AssemblyOptions(method="newton", restarts=3), ["restarts is 3", "'newton'", "method='auto'"]),
         (lambda m: cd.AssemblyOptions(seed=[1]), ["seed", "[1]"]),
         (lambda m: m.assemble(seed=[1]), ["seed", "[1]"]),

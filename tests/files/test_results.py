@@ -305,6 +305,8 @@ def test_a_mechanism_with_other_masses_or_loads_is_refused(tmp_path, verb, chang
     with pytest.raises(cd.ModelError, match="is not that of the result"):
         result.save(tmp_path / "other.npz", mechanism=build(change))
     result.save(tmp_path / "other.npz", mechanism=m.copy())
+
+
 def arm(stiffness=2.0, at=(0.2, 0, 0)):
     """A driven arm with a spring, a force of time, and an inertia of its joint."""
     m = cd.Mechanism("c")

@@ -190,7 +190,10 @@ def test_on_a_full_file_system_kernels_are_compiled(tmp_path, monkeypatch):
 def test_of_eight_cold_processes_one_compiles(cache):
     """All of them use at most twice the processor time of one.  Without the lock it is eight times."""
     kernel = jit.jit(long_to_compile)
-    work = lambda: kernel(3.0) is not None  # noqa: E731
+
+    def work():
+        return kernel(3.0) is not None
+
     machine_code.load_compiler()
     jit.jit(triple)(1.0)  # so that no child initialises the compiler
     _, alone = _forked(work)

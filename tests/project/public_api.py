@@ -29,6 +29,7 @@ MADE_BY_USERS = {  # classes whose constructor is public; objects of the others 
     "cardan.Jet",
     "cardan.Mechanism",
     "cardan.Pose",
+    "cardan.SimulationOptions",
     "cardan.SpringOptions",
     "cardan.cad.Draft",
     "cardan.geometry.Curve",

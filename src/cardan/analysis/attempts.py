@@ -225,8 +225,7 @@ def _has_too_many_turns(system: System, first: FloatArray, length: float, task: 
 def is_proved(system: System, task: Task) -> bool:
     """Whether it is proved that no pose satisfies the system at the time of the task; computed once."""
     key = "is_proved", task.options.tolerance, task.time
-    found: bool = system.cached(key, lambda: is_impossible(system, task.options.tolerance, task.time))
-    return found
+    return system.cached(key, lambda: is_impossible(system, task.options.tolerance, task.time))
 
 
 def is_in_parts(system: System, task: Task) -> bool:

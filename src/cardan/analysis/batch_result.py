@@ -46,8 +46,7 @@ class BatchResult(Saved):
     @property
     def ok(self) -> NDArray[np.bool_]:
         """Whether every constraint is met."""
-        found: NDArray[np.bool_] = self.status == str(Status.ASSEMBLED)
-        return found
+        return self.status == str(Status.ASSEMBLED)
 
     def __len__(self) -> int:
         return len(self.ok)

@@ -217,12 +217,10 @@ class Crossing:
 
     def _scaled(self, q: FloatArray) -> FloatArray:
         _, J = self._problem.jacobian(q)
-        scaled: FloatArray = J * self._weights[:, None] * self._columns
-        return scaled
+        return J * self._weights[:, None] * self._columns
 
     def _singular_values(self, q: FloatArray) -> FloatArray:
-        values: FloatArray = np.asarray(np.linalg.svd(self._scaled(q), compute_uv=False), dtype=np.float64)
-        return values
+        return np.asarray(np.linalg.svd(self._scaled(q), compute_uv=False), dtype=np.float64)
 
     def _singular_time(self, k: int, part: float) -> float | None:
         """t*, by Newton's iteration for uᵀJv = 0 with the singular vectors of σ_k; part: first guess of s."""

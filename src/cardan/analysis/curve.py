@@ -55,5 +55,4 @@ class Curve:
 
     def steps(self, parts: FloatArray) -> FloatArray:
         """φ(s) at s = parts, shape (parts, unknowns)."""
-        found: FloatArray = parts[:, None] ** np.arange(1, 6) @ self._terms
-        return found
+        return parts[:, None] ** np.arange(1, 6) @ self._terms

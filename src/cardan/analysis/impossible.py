@@ -73,8 +73,7 @@ class _Graph:
         ends = np.array(list(best), dtype=np.int32).reshape(-1, 2)  # dijkstra of SciPy 1.12 refuses 64 bits
         lengths = np.array(list(best.values()))
         table = coo_array((lengths, (ends[:, 0], ends[:, 1])), shape=(count, count)).tocsr()
-        found: FloatArray = dijkstra(table, directed=True, indices=sources)
-        return found
+        return dijkstra(table, directed=True, indices=sources)
 
 
 def is_impossible(system: System, tolerance: float, time: float) -> bool:
@@ -291,8 +290,7 @@ def _common(first: FloatArray, second: FloatArray) -> FloatArray:
     left, cosines, _ = np.linalg.svd(first @ second.T)
     found: FloatArray = left.T[: cosines.size] @ first
     outside = np.linalg.norm(found - found @ second.T @ second, axis=1)
-    common: FloatArray = found[outside <= PARALLEL]
-    return common
+    return found[outside <= PARALLEL]
 
 
 def _directions_contradict(records: list[Any], tolerance: float) -> bool:

@@ -182,13 +182,11 @@ class _At:
 
     def correction(self) -> FloatArray:
         """The least step that removes the residual, scaled."""
-        found: FloatArray = -self._v.T @ ((self._u.T @ self.residual) / self._s)
-        return found
+        return -self._v.T @ ((self._u.T @ self.residual) / self._s)
 
     def multipliers(self, g: FloatArray) -> FloatArray:
         """λ of least norm that minimises |g + Jᵀλ|, scaled, shape (rows,)."""
-        found: FloatArray = -self._u @ ((self._v @ g) / self._s)
-        return found
+        return -self._u @ ((self._v @ g) / self._s)
 
 
 class _Unknowns(NamedTuple):
@@ -207,14 +205,12 @@ class _Unknowns(NamedTuple):
 
     def of(self, q: FloatArray) -> FloatArray:
         """The free variables in q, shape (free,)."""
-        found: FloatArray = q[self.first : self.first + self.free]
-        return found
+        return q[self.first : self.first + self.free]
 
     def is_lower(self, q: FloatArray) -> NDArray[np.bool_]:
         """Whether each variable is nearer to its lower bound than to its upper one, shape (free,)."""
         v = self.of(q)
-        found: NDArray[np.bool_] = v - self.lower < self.upper - v
-        return found
+        return v - self.lower < self.upper - v
 
     def hold(self, q: FloatArray, held: list[int]) -> None:
         """Set some variables to their nearest bounds, in place."""

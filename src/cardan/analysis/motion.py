@@ -164,8 +164,7 @@ class Motion(Readings):
                 f"{angle!r} may have made uncounted whole turns between t = {before:g} s and {after:g} s; "
                 "pass more times to move, or make it a counted angle: m.limit(name, coordinate, lower=-1e9)"
             )
-        found: FloatArray = np.unwrap(values)
-        return found
+        return np.unwrap(values)
 
     def _of(self, what: str, body: str | Body, read: Any, width: int) -> FloatArray:
         check_own(what, body, self._source)
@@ -180,15 +179,13 @@ class Motion(Readings):
         check_own("reaction", joint, self._source)
         check_own("reaction", on, self._source)
         (forces, _), model = self._inverse()
-        found: Reaction = _reactions.read_reaction(forces, model.connections, joint, on, axes, self._system)
-        return found
+        return _reactions.read_reaction(forces, model.connections, joint, on, axes, self._system)
 
     def effort(self, driver: str | Joint) -> FloatArray:
         """Torque [N m] or force [N] of a driver that the motion needs, as :meth:`Simulation.effort`."""
         check_own("effort", driver, self._source)
         (forces, v), model = self._inverse()
-        found: FloatArray = _reactions.read_effort(forces, model.connections, driver, self.times, v)
-        return found
+        return _reactions.read_effort(forces, model.connections, driver, self.times, v)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
@@ -161,24 +162,29 @@ class AssemblyOptions:
 
 
 _DEFAULT: Final = AssemblyOptions()
-_NAMES: Final = tuple(field.name for field in fields(AssemblyOptions))
+
+
+def known_options(options: Any, changes: Iterable[str], default: Any, what: str) -> Any:
+    """The given options, or the default ones; ModelError if they are of another class, or a change is of no field."""
+    if options is None:
+        options = default
+    elif not isinstance(options, type(default)):
+        raise ModelError(f"options is {options!r}; it must be a cardan.{type(default).__name__}")
+    for name in changes:
+        if name not in default.__dataclass_fields__:
+            raise check.unknown(name, what, default.__dataclass_fields__)
+    return options
 
 
 def assembly_options(options: AssemblyOptions | None, changes: OptionArguments | dict[str, Any]) -> AssemblyOptions:
     """The given options, or the default ones, with some fields changed."""
-    if options is None:
-        options = _DEFAULT
-    elif not isinstance(options, AssemblyOptions):
-        raise ModelError(f"options is {options!r}; it must be a cardan.AssemblyOptions")
+    known: AssemblyOptions = known_options(options, changes, _DEFAULT, "option of an assembly")
     if not changes:
-        return options
-    for name in changes:
-        if name not in _NAMES:
-            raise check.unknown(name, "option of an assembly", _NAMES)
+        return known
     try:
-        return _changed(options, **changes)
+        return _changed(known, **changes)
     except TypeError:  # an unhashable value is not valid either: replace() raises the ModelError
-        return replace(options, **changes)
+        return replace(known, **changes)
 
 
 @lru_cache(maxsize=64, typed=True)  # the types of arguments are compared, not those inside a tuple: 1 is not True

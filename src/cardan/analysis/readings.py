@@ -107,8 +107,7 @@ class Readings:
             return seen
         values = self._system.values
         axes = np.array([frame.axis(axis).at(values) for axis in "xyz"])
-        found: FloatArray = (seen - np.array(frame.feature().at(values))) @ axes.T
-        return found
+        return (seen - np.array(frame.feature().at(values))) @ axes.T
 
     def _poses_of(self, body: Any) -> FloatArray:
         """r and p of a body, or of the ground, shape (times, 7)."""
@@ -128,8 +127,7 @@ class Readings:
         "accelerations" and "efforts" stand for those of all joints and drivers, "poses", "velocities" and "energies"
         for the columns named above.
         """
-        found: dict[str, FloatArray] = _output.columns(self, columns)
-        return found
+        return _output.columns(self, columns)
 
     def plot(self, *columns: str | Joint | Coordinate) -> Any:
         """A matplotlib figure over time, one panel for each unit; columns: as of :meth:`table`.

@@ -47,8 +47,7 @@ class Move:
 
     def point(self, p: Any) -> list[float]:
         """Where a point is moved to."""
-        found: list[float] = (self.to + self.M @ (np.array(p) - self.at)).tolist()
-        return found
+        return (self.to + self.M @ (np.array(p) - self.at)).tolist()
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import math
 import time as clock
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from cardan.analysis.contact_ends import lost_contacts, refuse_jumps, told
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, listed
 from cardan.analysis.simulation import Simulation, SimulationStatus
+from cardan.analysis.simulation_options import SimulationArguments, SimulationOptions, simulation_options
 from cardan.analysis.starts import start_coordinates
 from cardan.constraints.signal import GivenRate, UndefinedError, last_defined
 from cardan.coordinates import formulations, verdict
@@ -24,7 +25,7 @@ from cardan.dynamics.build import connections, equations_of
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.functions import NotFiniteError
 from cardan.dynamics.generalized_alpha import GeneralizedAlpha
-from cardan.dynamics.integrate import MOST_TURN, STABILIZATIONS, TABLEAUS, Event, Integration, Settings
+from cardan.dynamics.integrate import MOST_TURN, Event, Integration, Settings
 from cardan.dynamics.limit_conflicts import Push
 from cardan.dynamics.reactions import ConstraintForces
 from cardan.errors import ModelError
@@ -34,7 +35,6 @@ from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
-METHODS: Final = ("adams", *TABLEAUS, "generalized_alpha")
 RTOL: Final = 1e-6  # where neither a step nor a tolerance is given
 OUTPUTS: Final = 100  # intervals between outputs of variable steps, where no times are given
 CHUNK: Final = 2000  # steps times bodies between two checks of the clock
@@ -65,68 +65,19 @@ STATUS: Final = {
 }
 
 
-class Options(NamedTuple):
-    """What :meth:`cardan.Mechanism.simulate` takes besides the duration and the state."""
-
-    step: float | None
-    rtol: float | None
-    times: Iterable[float] | None
-    method: str
-    max_step: float | None
-    max_seconds: float | None
-    progress: Callable[[float], None] | None
-    stabilization: str
-    gain: float | None
-    tolerance: float
-
-    def checked(self) -> Options:
-        """With defaults; ModelError, with what would be valid, if some do not fit together."""
-        if self.method not in METHODS:
-            raise check.unknown(self.method, "method", METHODS)
-        if self.step is not None and self.rtol is not None:
-            raise ModelError(
-                f"step is {self.step!r} and rtol is {self.rtol!r}; give one of them: a constant step, or a tolerance"
-            )
-        if self.method != "adams" and self.step is None:
-            raise ModelError(
-                f"method {self.method!r} needs a constant step; give step=, or use method='adams' for rtol"
-            )
-        if self.progress is not None and not callable(self.progress):
-            raise ModelError(f"progress is {self.progress!r}; it must be a function of the fraction done, from 0 to 1")
-        self._check_stabilization()
-        positive: dict[str, Any] = {
-            word: check.positive(value, word)
-            for word in ("step", "rtol", "max_step", "max_seconds", "gain")
-            if (value := getattr(self, word)) is not None
-        }
-        if self.step is None and self.rtol is None:
-            positive["rtol"] = RTOL
-        return self._replace(**positive)
-
-    def _check_stabilization(self) -> None:
-        word = self.stabilization
-        if word not in STABILIZATIONS:
-            raise check.unknown(word, "stabilization", STABILIZATIONS)
-        if word != "projection" and self.method == "generalized_alpha":
-            raise ModelError(f"stabilization={word!r} is for explicit methods; generalized_alpha solves for poses")
-        if word == "baumgarte" and self.step is None and self.gain is None:
-            raise ModelError("stabilization='baumgarte' with variable steps needs gain= [1/s]; give it, or step=")
-        if self.gain is not None and word != "baumgarte":
-            raise ModelError(f"gain is {self.gain!r}, but stabilization is {word!r}; a gain belongs to 'baumgarte'")
-
-
-def simulate(drawing: Drawing, duration: float, state: Any, asked: Options) -> Simulation:
+def simulate(
+    drawing: Drawing, duration: float, state: Any, given: SimulationOptions | None, changes: SimulationArguments
+) -> Simulation:
     """See :meth:`cardan.Mechanism.simulate`."""
+    options = simulation_options(given, changes)
     system, (equations, notes) = drawing.system, equations_of(drawing)
-    if isinstance(asked.times, Iterator):
-        asked = asked._replace(times=list(asked.times))
-    simulation = _simulate(system, equations, duration, state, asked, list(notes))
+    simulation = _simulate(system, equations, duration, state, options, list(notes))
     if simulation.status is SimulationStatus.UNDEFINED and simulation._run is not None:  # again, to the drivers' end
         own, first = equations.system, simulation._run[0].first
         signals = [signal for _, signal in own.signals] + [function for _, _, function in own.timed]
         until = last_defined(signals, first, first + duration)
         if until is not None and until[0] > first:
-            simulation = _simulate(system, equations, duration, state, asked, list(notes), until)
+            simulation = _simulate(system, equations, duration, state, options, list(notes), until)
     simulation._connections = connections(drawing)
     return simulation
 
@@ -136,22 +87,21 @@ def _simulate(
     equations: Equations,
     duration: float,
     state: Any,
-    asked: Options,
+    options: SimulationOptions,
     notes: list[str],
     until: tuple[float, UndefinedError] | None = None,
 ) -> Simulation:
     """system: that of kinematics, which assembles the start.  until: the time after which a driver has no value [s]."""
     began = clock.perf_counter()
     duration = check.positive(duration, "duration")
-    o = asked.checked()
     refuse_jumps(system)
-    deadline = None if o.max_seconds is None else began + o.max_seconds
-    options = AssemblyOptions(max_seconds=o.max_seconds, tolerance=o.tolerance)
-    found = assemble(system, state, getattr(state, "time", None), options)
+    deadline = None if options.max_seconds is None else began + options.max_seconds
+    of_start = AssemblyOptions(max_seconds=options.max_seconds, tolerance=options.tolerance)
+    found = assemble(system, state, getattr(state, "time", None), of_start)
     if found.ok and options.tolerance > verdict.TOLERANCE:
         _check_fit(system, found.state, options.tolerance)
     first = found.state.time
-    outputs = _outputs(first, duration, o.step, o.times)
+    outputs = _outputs(first, duration, options.step, options.times)
     end = first + duration if until is None else until[0]
     if until is not None:
         outputs = np.append(outputs[outputs < end], end)
@@ -168,8 +118,9 @@ def _simulate(
     if given is not None and state.names != found.state.names:  # another order of the bodies
         given = given[[state.names.index(name) for name in found.state.names]]
     v = start_velocities(own, found.state, given)
-    settings = Settings(o.method, o.step, o.rtol, o.max_step, o.stabilization, o.gain)
-    kind = GeneralizedAlpha if o.method == "generalized_alpha" else Integration
+    rtol = RTOL if options.step is None and options.rtol is None else options.rtol
+    settings = Settings(options.method, options.step, rtol, options.max_step, options.stabilization, options.gain)
+    kind = GeneralizedAlpha if options.method == "generalized_alpha" else Integration
     run = kind(equations, q, v, first, outputs, end=end, settings=settings)
     notes += massless.examine(run).notes
     code = run.begin()
@@ -180,7 +131,7 @@ def _simulate(
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
             text = "the velocities at the start contradict joints or drivers; they were changed by up to"
             notes.append(f"{text} {change:.3g}")
-    return _go_on(run, code, end, notes, deadline, o.progress, "" if until is None else str(until[1]))
+    return _go_on(run, code, end, notes, deadline, options.progress, "" if until is None else str(until[1]))
 
 
 def _check_fit(system: System, state: State, tolerance: float) -> None:
@@ -482,5 +433,4 @@ def start_velocities(system: System, state: State, given: FloatArray | None) -> 
     v = given.copy()
     v[:, :3] += euler.rotate(p, np.cross(given[:, 3:], system.reference_points))
     v[:, 3:] = euler.rotate(euler.conjugate(axes), given[:, 3:])
-    found: FloatArray = v.ravel()
-    return found
+    return v.ravel()

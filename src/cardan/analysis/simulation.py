@@ -245,8 +245,7 @@ class Simulation(Readings):
         system, (p, A) = self._equations.system, self._rotations
         points = np.broadcast_to(system.reference_points, p[:, :, 1:].shape)
         r = self._poses()[:, :, :3] + system.origin - np.einsum("...ij,...j->...i", A, points)
-        found: FloatArray = np.concatenate([r, p], axis=2)
-        return found
+        return np.concatenate([r, p], axis=2)
 
     @cached_property
     def _origin_rates(self) -> tuple[FloatArray, FloatArray]:
@@ -269,8 +268,7 @@ class Simulation(Readings):
             frames = system.reference_frames[:, 3:]
             return References(euler.conjugate(frames), euler.matrix(frames), -euler.tilde(system.reference_points))
 
-        found: References = system.cached("references", make)
-        return found
+        return system.cached("references", make)
 
     def _state(self, k: int) -> State:
         system = self._equations.system
@@ -351,8 +349,7 @@ class Simulation(Readings):
                 f"{angle!r} may have made uncounted whole turns between t = {before:g} s and {after:g} s",
                 "pass more times to simulate, or make it a counted angle: m.limit(name, coordinate, lower=-1e9)",
             )
-        found: FloatArray = np.cumsum(np.concatenate([values[:1], change + TURN * turns]))
-        return found
+        return np.cumsum(np.concatenate([values[:1], change + TURN * turns]))
 
     def _need_states(self) -> None:
         if not len(self.times):

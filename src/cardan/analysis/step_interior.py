@@ -165,8 +165,7 @@ class AnglesCounted:
         A = np.concatenate([matrices, np.eye(3)[None]])  # body −1 is the ground
         x, y = (np.einsum("kij,kj->ki", A[self._a], self._axes[:, i]) for i in (0, 1))
         v = np.einsum("kij,kj->ki", A[self._b], self._axes[:, 2])
-        found: FloatArray = np.hypot((x * v).sum(axis=1), (y * v).sum(axis=1))
-        return found
+        return np.hypot((x * v).sum(axis=1), (y * v).sum(axis=1))
 
 
 def _pieces(system: System) -> IntArray:

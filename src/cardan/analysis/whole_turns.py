@@ -46,8 +46,7 @@ Level = dict[int, Reader]  # maps the number of an angle to the row that determi
 
 def table(system: System) -> IntArray:
     """The rows that determine turns, in the form that the kernels read; no levels if there are none.  Cached."""
-    found: IntArray = system.cached("turns to count", lambda: _table(_levels(_readers(system))))
-    return found
+    return system.cached("turns to count", lambda: _table(_levels(_readers(system))))
 
 
 def _table(levels: list[Level]) -> IntArray:
@@ -112,8 +111,7 @@ def _drivers(system: System) -> list[Reader]:
     def find() -> list[Reader]:
         return [reader for reader in _readers(system) if reader.is_driver]
 
-    found: list[Reader] = system.cached("drivers of angles", find)
-    return found
+    return system.cached("drivers of angles", find)
 
 
 def _largest_error(drivers: list[Reader], f: FloatArray) -> float:

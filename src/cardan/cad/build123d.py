@@ -257,5 +257,4 @@ def _reference(joint: Any) -> Any:
 
 def _turned(x: Any, axis: Any, angle: float) -> list[float]:
     """A direction turned about a perpendicular axis."""
-    found: list[float] = (math.cos(angle) * x + math.sin(angle) * np.cross(axis, x)).tolist()
-    return found
+    return (math.cos(angle) * x + math.sin(angle) * np.cross(axis, x)).tolist()

@@ -78,8 +78,7 @@ class Draft:
     def pick(self, part: str, number: Any) -> Pick:
         """A face by the name of its part and its number."""
         faces = self.assembly[part].faces
-        found: Pick = faces[check.count(number, f"the number of a face of part {part!r}", 0, len(faces) - 1)]
-        return found
+        return faces[check.count(number, f"the number of a face of part {part!r}", 0, len(faces) - 1)]
 
     def join(
         self,

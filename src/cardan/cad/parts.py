@@ -88,8 +88,7 @@ class Part:
         if not len(corners):
             raise ModelError(f"part {self.name!r} has no faces to pick")
         far = distances(given, vertices[corners])
-        found: Face = self.faces[int(owners[int(np.argmin(far))])]
-        return found
+        return self.faces[int(owners[int(np.argmin(far))])]
 
     @cached_property
     def faces(self) -> Picks[Face]:
@@ -216,8 +215,7 @@ class Assembly(Mapping[str, Part]):
 def without_noise(values: Any, size: float = 1.0) -> FloatArray:
     """Numbers of a given size, with zeros where a CAD kernel or a rotation leaves less than NOISE of it."""
     given = np.asarray(values, dtype=np.float64)
-    found: FloatArray = np.where(np.abs(given) <= NOISE * size, 0.0, given)
-    return found
+    return np.where(np.abs(given) <= NOISE * size, 0.0, given)
 
 
 def distances(point: FloatArray, triangles: FloatArray) -> FloatArray:
@@ -231,11 +229,9 @@ def distances(point: FloatArray, triangles: FloatArray) -> FloatArray:
     length = np.linalg.norm(normal, axis=1)
     is_inside = np.all(np.sum(np.cross(along, to) * normal[:, None, :], axis=2) >= 0.0, axis=1) & (length > 0.0)
     height = np.abs(np.sum(to[:, 0] * normal, axis=1)) / np.maximum(length, 1e-300)
-    found: FloatArray = np.where(is_inside, height, edge)
-    return found
+    return np.where(is_inside, height, edge)
 
 
 def composed(a: FloatArray, b: FloatArray) -> FloatArray:
     """The placement b, given in the axes of a, in those of a's parent: position and quaternion, shape (7,)."""
-    found: FloatArray = np.concatenate([a[:3] + euler.rotate(a[3:], b[:3]), euler.multiply(a[3:], b[3:])])
-    return found
+    return np.concatenate([a[:3] + euler.rotate(a[3:], b[:3]), euler.multiply(a[3:], b[3:])])

@@ -189,8 +189,7 @@ class Face(Pick):
     def triangles(self) -> FloatArray:
         """Corners of its triangles [m] in the axes of the part, shape (triangles, 3, 3)."""
         vertices, corners, owners = self.part._data["mesh"]
-        found: FloatArray = vertices[corners[owners == self.number]]
-        return found
+        return vertices[corners[owners == self.number]]
 
     @property
     def nurbs(self) -> Any:

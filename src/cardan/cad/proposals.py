@@ -85,8 +85,7 @@ class Proposal:
             at = origin.tolist()
             is_point = KINDS[self.kind].takes[0] == "point"
             ends.append(body.point(at) if is_point else body.frame(at, z=z.tolist(), x=x.tolist()))
-        made: Joint = make(name or self.name, *ends, **self.options)
-        return made
+        return make(name or self.name, *ends, **self.options)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -291,8 +290,7 @@ def _areas_meet(a: _Placed, b: _Placed, room: float) -> bool:
 def _world(one: _Placed) -> FloatArray:
     """Triangles of a face in world, shape (triangles, 3, 3)."""
     part = one.face.part
-    found: FloatArray = part.position + one.face.triangles @ euler.matrix(part.quaternion).T
-    return found
+    return part.position + one.face.triangles @ euler.matrix(part.quaternion).T
 
 
 def _joint(a: Part, b: Part, contacts: list[Any], middle: FloatArray, size: float) -> Proposal | None:

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from cardan import __version__
+from cardan.cli import progress
 from cardan.errors import CardanError
 
 VERBS = {
@@ -97,7 +98,7 @@ def _run(argv: Sequence[str] | None) -> int:
     except SystemExit as stop:  # argparse has printed the message
         return stop.code if isinstance(stop.code, int) else WRONG_USE
     verb: Verb = args.verb
-    with _logging_to_stderr(logging.DEBUG if "verbose" in args else logging.INFO):
+    with _logging_to_stderr(logging.DEBUG if "verbose" in args else logging.INFO), progress.compiling():
         return verb.run(args)
 
 

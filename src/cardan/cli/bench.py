@@ -31,8 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    code: int = args.bench(args)
-    return code
+    return args.bench(args)
 
 
 def _run_model(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import sys
 from cardan.cad.draft import STEEL, Draft
 from cardan.cad.proposals import FIT
 from cardan.cad.step import SECONDS, load_step
+from cardan.cli import progress
 from cardan.cli.output import print_json
 from cardan.cli.target import check_output
 
@@ -27,9 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     output = check_output(args.output)
-    assembly = load_step(args.file, seconds=args.seconds)
-    draft = Draft(assembly, fit=args.fit, ground=args.ground, density=args.density)
-    draft.diagnose()
+    with progress.told(f"reading {args.file}"):
+        assembly = load_step(args.file, seconds=args.seconds)
+        draft = Draft(assembly, fit=args.fit, ground=args.ground, density=args.density)
+        draft.diagnose()
     if output is not None:
         draft.save(output)
     if args.json:

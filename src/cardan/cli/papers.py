@@ -25,5 +25,4 @@ def run(args: argparse.Namespace) -> int:
             "the experiments of the papers are not part of the installed package: they are in the folder papers of the "
             "source; in a checkout, run `pip install -e .` and then `cardan papers`"
         )
-    code: int = args.experiment(args)
-    return code
+    return args.experiment(args)

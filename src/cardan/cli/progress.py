@@ -1,12 +1,19 @@
-"""A progress bar on stderr, if that is a terminal."""
+"""A progress bar, and what is being done, on stderr, if that is a terminal."""
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
+
+from cardan.kernel import announce
+
+log = logging.getLogger("cardan")
 
 WIDTH = 30  # characters, if the terminal is wide enough
 LEAST_WIDTH = 5  # a shorter bar is not drawn
@@ -43,8 +50,55 @@ class Bar:
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         if self._shown:
-            sys.stderr.write("\r" + " " * min(self._longest, _columns()) + "\r")
-            sys.stderr.flush()
+            _erase(self._longest)
+
+
+@contextmanager
+def told(text: str) -> Iterator[None]:
+    """Say what is being done: on a terminal in a line that is erased at the end, otherwise in the log."""
+    line = _Told()
+    line.show(text)
+    try:
+        yield
+    finally:
+        line.show(None)
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Say what is being compiled in this context, in the same way."""
+    line = _Told()
+
+    def observe(found: announce.Compiling | None) -> None:
+        line.show(found and found.text(), found.what if found else "")
+
+    with announce.watch(observe):
+        yield
+
+
+class _Told:
+    def __init__(self) -> None:
+        self._longest = 0
+        self._logged: set[str] = set()
+
+    def show(self, text: str | None, subject: str = "") -> None:
+        """text: None at the end; the log has one line for each subject."""
+        if not sys.stderr.isatty():
+            if text is not None and subject not in self._logged:
+                self._logged.add(subject)
+                log.info("%s", text)
+            return
+        _erase(self._longest)
+        self._longest = 0 if text is None else min(len(text), _columns())
+        sys.stderr.write((text or "")[: self._longest])
+        sys.stderr.flush()
+
+
+def _erase(length: int) -> None:
+    """Erase a line of this length."""
+    if length:
+        sys.stderr.write("\r" + " " * min(length, _columns()) + "\r")
+        sys.stderr.flush()
 
 
 def _columns() -> int:

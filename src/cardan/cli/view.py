@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardan.cli import target
+from cardan.cli import progress, target
 
 if TYPE_CHECKING:
     from cardan.view.server import Own, Server
@@ -53,7 +53,9 @@ def parts(path: str) -> Own:
     from cardan.cad import Draft, load_step
     from cardan.view.server import Own
 
-    return Own(Draft(load_step(path)), lambda: Draft(load_step(path)), (Path(path),))
+    with progress.told(f"reading {path}"):
+        first = Draft(load_step(path))
+    return Own(first, lambda: Draft(load_step(path)), (Path(path),))
 
 
 def serve(made: Server, args: argparse.Namespace) -> int:

@@ -29,7 +29,11 @@ class Jet:
         """f of this jet, from f, f′ and f″ at its value."""
         return Jet(f, f1 * self.rate, f2 * self.rate * self.rate + f1 * self.acceleration)
 
+    # A number has no derivatives: its terms, which are zero, are not computed.
+
     def __add__(self, other: Any) -> Jet:
+        if type(other) is float:
+            return Jet(self.value + other, self.rate, self.acceleration)
         o = lift(other)
         return Jet(self.value + o.value, self.rate + o.rate, self.acceleration + o.acceleration)
 
@@ -42,12 +46,14 @@ class Jet:
         return self
 
     def __sub__(self, other: Any) -> Jet:
-        return self + -lift(other)
+        return self + (-other if type(other) is float else -lift(other))
 
     def __rsub__(self, other: Any) -> Jet:
         return lift(other) + -self
 
     def __mul__(self, other: Any) -> Jet:
+        if type(other) is float:
+            return Jet(self.value * other, self.rate * other, self.acceleration * other)
         o = lift(other)
         acceleration = self.acceleration * o.value + 2.0 * self.rate * o.rate + self.value * o.acceleration
         return Jet(self.value * o.value, self.rate * o.value + self.value * o.rate, acceleration)
@@ -59,7 +65,7 @@ class Jet:
         return self.chained(i, -i * i, 2.0 * i * i * i)
 
     def __truediv__(self, other: Any) -> Jet:
-        return self * lift(other).reciprocal()
+        return self * (1.0 / other if type(other) is float else lift(other).reciprocal())
 
     def __rtruediv__(self, other: Any) -> Jet:
         return lift(other) * self.reciprocal()

@@ -25,6 +25,7 @@ from typing import Any
 
 from cardan.constraints.registry import Primitive
 from cardan.errors import ModelError
+from cardan.kernel import announce
 
 log = logging.getLogger("cardan")
 
@@ -33,17 +34,42 @@ _addresses: dict[Hashable, int] = {}
 
 def address(primitive: Primitive) -> int:
     """Value of CODE in the tables: the code of an inline primitive, or the address of its kernel for f and ∂f/∂x."""
-    return primitive.code if primitive.inline else _address(primitive, "")
+    return addresses((primitive,))[0]
 
 
 def curvature_address(primitive: Primitive) -> int:
     """As :func:`address`, for ẋᵀ f_xx ẋ."""
-    return primitive.code if primitive.inline else _address(primitive, "_curvature")
+    return curvature_addresses((primitive,))[0]
+
+
+def addresses(primitives: Iterable[Primitive], suffix: str = "") -> list[int]:
+    """:func:`address` of several primitives; while those of the user's own are compiled, their count is announced."""
+    given = list(primitives)
+    distinct = {id(one): one for one in given}
+    keys = {which: (*one.kernel(), suffix) for which, one in distinct.items() if one.text and not one.is_contact}
+    new = [key for key in dict.fromkeys(keys.values()) if key not in _addresses]
+    found = {}
+    for which, one in distinct.items():
+        if one.inline:
+            found[which] = one.code
+        elif which in keys and keys[which] in new:
+            with announce.named(_in_words(one), new.index(keys[which]) + 1, len(new)):
+                found[which] = _address(one, suffix)
+        else:
+            found[which] = _address(one, suffix)
+    return [found[id(one)] for one in given]
 
 
 def curvature_addresses(primitives: Iterable[Primitive]) -> list[int]:
     """:func:`curvature_address` of several primitives."""
-    return [curvature_address(primitive) for primitive in primitives]
+    return addresses(primitives, "_curvature")
+
+
+def _in_words(primitive: Primitive) -> str:
+    """What the user calls a primitive with generated kernels."""
+    if primitive.name == "load":
+        return "your own load"
+    return f"your own constraint {primitive.name!r}" if primitive.code == -1 else f"the constraint {primitive.name!r}"
 
 
 def _address(primitive: Primitive, suffix: str) -> int:

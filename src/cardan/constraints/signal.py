@@ -39,7 +39,6 @@ class Signal:
 
     def jet(self, time: float) -> Jet:
         """Value, rate and acceleration at a time [s]."""
-        what = f"{self.kind} {self.name!r} at t = {time:g} s"
         if not callable(self.function):
             result: Any = self.function
         else:
@@ -48,17 +47,22 @@ class Signal:
             except ModelError:
                 raise
             except (ArithmeticError, ValueError) as error:
-                text = f"{what}: its function raised {type(error).__name__}: {error}"
+                text = f"{self._at(time)}: its function raised {type(error).__name__}: {error}"
                 raise UndefinedError(f"{text}; use times at which it is defined") from error
             except Exception as error:
-                raise ModelError(f"{what}: its function raised {type(error).__name__}: {error}") from error
-        if isinstance(result, numbers.Real) and not isinstance(result, bool):
+                raise ModelError(f"{self._at(time)}: its function raised {type(error).__name__}: {error}") from error
+        if type(result) is not Jet and isinstance(result, numbers.Real) and not isinstance(result, bool):
             result = Jet(float(result))
         if not isinstance(result, Jet):
-            raise ModelError(f"{what} gives {result!r}; it must be a number, or computed from t with cd.sin, …")
+            text = f"{self._at(time)} gives {result!r}"
+            raise ModelError(f"{text}; it must be a number, or computed from t with cd.sin, …")
         if not all(map(math.isfinite, (result.value, result.rate, result.acceleration))):
-            raise UndefinedError(f"{what} gives {result!r}; value, rate and acceleration must be finite")
+            raise UndefinedError(f"{self._at(time)} gives {result!r}; value, rate and acceleration must be finite")
         return result
+
+    def _at(self, time: float) -> str:
+        """Whose value it is, and when, for messages."""
+        return f"{self.kind} {self.name!r} at t = {time:g} s"
 
     def jets(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Value, rate and acceleration at times [s], shape (times, 3).

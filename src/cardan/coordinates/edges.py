@@ -104,8 +104,7 @@ _X, _Y, _Z = np.eye(3)
 def _rotated(p: FloatArray, u: FloatArray) -> FloatArray:
     """A(p) u of unit quaternions."""
     t = 2.0 * np.cross(p[:, 1:], u)
-    found: FloatArray = u + p[:, :1] * t + np.cross(p[:, 1:], t)
-    return found
+    return u + p[:, :1] * t + np.cross(p[:, 1:], t)
 
 
 def _with_x(p: FloatArray, x: FloatArray) -> FloatArray:

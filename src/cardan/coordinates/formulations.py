@@ -66,8 +66,7 @@ class FormulationKind:
 
 @cache
 def _address(module: str) -> int:
-    address: int = import_module(module).EVALUATE
-    return address
+    return import_module(module).EVALUATE
 
 
 @cache
@@ -234,8 +233,7 @@ def body_extents(system: System) -> FloatArray:
         found[is_small] = np.median(found[~is_small]) if not is_small.all() else system.judged_length
         return found
 
-    sizes: FloatArray = system.cached("body extents", find)
-    return sizes
+    return system.cached("body extents", find)
 
 
 def projects(formulation: str) -> bool:
@@ -287,8 +285,7 @@ def angles(system: System, q: FloatArray) -> FloatArray:
 
 def same_angles(found: FloatArray, known: FloatArray) -> FloatArray:
     """The known angles [rad] where those found differ by rounding only, else those found; equal shapes."""
-    kept: FloatArray = np.where(np.abs(found - known) <= ROUNDING * np.maximum(1.0, np.abs(known)), known, found)
-    return kept
+    return np.where(np.abs(found - known) <= ROUNDING * np.maximum(1.0, np.abs(known)), known, found)
 
 
 def from_reference(system: System, q: FloatArray, out: FloatArray | None = None) -> FloatArray:
@@ -344,8 +341,7 @@ def motion_problem(system: System, formulation: str) -> Problem:
         ints = np.concatenate([p.ints, system.curvature_codes()])
         return Problem(REGISTRY[formulation].evaluate_motion(), ints, p.floats, p.structure, p.scales, p.linear)
 
-    found: Problem = system.cached(("motion", formulation), make)
-    return found
+    return system.cached(("motion", formulation), make)
 
 
 _EMPTY: FloatArray = np.empty(0)

@@ -48,5 +48,4 @@ class RateRows:
 
     def product(self, q: FloatArray, v: FloatArray) -> FloatArray:
         """A v, shape (rows,)."""
-        found: FloatArray = np.asarray(self.problem.product(q, v))
-        return found
+        return np.asarray(self.problem.product(q, v))

@@ -67,8 +67,7 @@ class Decomposition:
 
     def free_motions(self) -> FloatArray:
         """An orthonormal basis of the solutions of A w = 0, shape (freedoms, unknowns)."""
-        found: FloatArray = np.linalg.svd(self.scaled)[2][self.rank(RANK_RTOL) :]
-        return found
+        return np.linalg.svd(self.scaled)[2][self.rank(RANK_RTOL) :]
 
     def rank(self, cut: float) -> int:
         """Number of singular values above ``cut`` times the largest."""
@@ -85,8 +84,7 @@ class Decomposition:
     def multipliers(self, w: FloatArray) -> FloatArray:
         """R y with Aᵀ y = w, for a combination w of rows."""
         rank = self.rank(RANK_RTOL)
-        found: FloatArray = self._rows * (self.u[:, :rank] @ (self.v[:rank] @ w / self.values[:rank]))
-        return found
+        return self._rows * (self.u[:, :rank] @ (self.v[:rank] @ w / self.values[:rank]))
 
 
 class Factorization:
@@ -138,8 +136,7 @@ class Factorization:
         unknowns = self._problem.unknowns
         x = np.random.default_rng(0).standard_normal((min(most, unknowns), unknowns))
         _, sizes, basis = np.linalg.svd(np.array([self.free_part(row) for row in x]), full_matrices=False)
-        found: FloatArray = basis[: int((sizes > part).sum())]
-        return found
+        return basis[: int((sizes > part).sum())]
 
     def free_part(self, x: FloatArray) -> FloatArray:
         """Component of a scaled vector along free motions: (λ(AᵀA + λI)⁻¹)² x."""
@@ -152,8 +149,7 @@ class Factorization:
         gradient, step = self._arrays[3], self._arrays[4]
         gradient[:] = g
         _blocks.call_at(self._problem.linear.address, BACK_SOLVE, *self._arrays)
-        found: FloatArray = -step
-        return found
+        return -step
 
     def solve(self, b: FloatArray, near: FloatArray | None = None) -> FloatArray:
         """The solution of J x = b nearest to ``near``, in scaled unknowns."""
@@ -272,8 +268,7 @@ def driver_rows(system: System) -> dict[str, int]:
         rows = {row.constraint: row.start for row in system.rows}
         return {signal.name: rows[signal.name] for _, signal in system.signals}
 
-    found: dict[str, int] = system.cached("driver rows", find)
-    return found
+    return system.cached("driver rows", find)
 
 
 def _free_acceleration(
@@ -308,14 +303,12 @@ def weights(system: System, problem: Problem) -> FloatArray:
 def shortening(scaled: FloatArray) -> FloatArray:
     """Factors, one per row of a scaled Jacobian and 1 for most, that leave no row longer than LONG_ROW."""
     lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-    found: FloatArray = LONG_ROW / np.maximum(lengths, LONG_ROW)
-    return found
+    return LONG_ROW / np.maximum(lengths, LONG_ROW)
 
 
 def difference(system: System, a: FloatArray, b: FloatArray) -> FloatArray:
     """The tangent vector from solver coordinates a to b, flat: retract(a, difference(a, b)) = b."""
-    found: FloatArray = differences(system, a, [b])[0]
-    return found
+    return differences(system, a, [b])[0]
 
 
 def differences(system: System, a: FloatArray, others: Sequence[FloatArray]) -> FloatArray:

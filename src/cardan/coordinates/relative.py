@@ -250,8 +250,7 @@ class _Packed:
 
 
 def _packed(system: System, formulation: str) -> _Packed:
-    found: _Packed = system.cached((formulation, "packed"), lambda: _Packed(system, FORMULATIONS[formulation]))
-    return found
+    return system.cached((formulation, "packed"), lambda: _Packed(system, FORMULATIONS[formulation]))
 
 
 def problem(system: System, formulation: str, length: float) -> Problem:

@@ -85,8 +85,7 @@ class Tree(NamedTuple):
 
 def spanning_tree(system: System) -> Tree:
     """The tree of a system; made once."""
-    found: Tree = system.cached("tree", lambda: _grow(system))
-    return found
+    return system.cached("tree", lambda: _grow(system))
 
 
 def _grow(system: System) -> Tree:

@@ -63,12 +63,10 @@ class Linearised:
         self.u, self.values, self.v = np.linalg.svd(self.matrix, full_matrices=True)
 
     def _residual(self, q: FloatArray) -> FloatArray:
-        found: FloatArray = self._problem.residual(q)[self._rows] * self._weights
-        return found
+        return self._problem.residual(q)[self._rows] * self._weights
 
     def _jacobian(self, q: FloatArray) -> FloatArray:
-        found: FloatArray = self._problem.jacobian(q)[1][self._rows] * self._weights[:, None] * self._columns
-        return found
+        return self._problem.jacobian(q)[1][self._rows] * self._weights[:, None] * self._columns
 
     def _moved(self, q: FloatArray, step: FloatArray) -> FloatArray:
         return self._problem.retract(q, self._columns * step)
@@ -148,16 +146,14 @@ class Curvature(NamedTuple):
 
     def motions(self, freedoms: FloatArray) -> FloatArray:
         """Of a basis of all freedoms, rows, the part that second order does not exclude."""
-        found: FloatArray = freedoms if self.kept is None else self.kept.T @ freedoms
-        return found
+        return freedoms if self.kept is None else self.kept.T @ freedoms
 
 
 def flat(forms: FloatArray, most: float, least: int) -> FloatArray:
     """Freedoms n with |s·H(n, ·)| at most ``most``, but at least ``least`` of them: orthonormal columns."""
     _, sizes, v = np.linalg.svd(forms.reshape(-1, forms.shape[-1]), full_matrices=True)
     curved = min(int((sizes > most).sum()), forms.shape[-1] - least)
-    found: FloatArray = v[curved:].T
-    return found
+    return v[curved:].T
 
 
 def curvature(forms: Forms, is_obstructed: bool) -> Curvature:

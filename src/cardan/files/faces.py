@@ -179,8 +179,7 @@ def read(
             raise ModelError(f"the key {key!r} of {check.with_article(kind)} is missing")
         else:
             given[key] = check.number(number(table[key], _quantity(key)), f"the {key} of {check.with_article(kind)}")
-    made: Shape = getattr(geometry, kind)(**given)
-    return made
+    return getattr(geometry, kind)(**given)
 
 
 def _read_point(value: Any, number: Conversion) -> Shape:

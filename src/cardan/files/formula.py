@@ -91,15 +91,13 @@ def _inner(name: str) -> Callable[..., Any]:
     return call
 
 
-_OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
+_APPLIED: Final[Mapping[str, Callable[..., Any]]] = {  # operators and functions, by their signs and names
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
     "/": operator.truediv,
     "^": _power,
     "negative": operator.neg,
-}
-_CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     **{name: getattr(functions, name) for name in ARITY},
     **{name: _inner(name) for name in INNER},
 }
@@ -317,8 +315,7 @@ class Formula:
             else:
                 arguments = stack[-count:]
                 del stack[-count:]
-                function = _OPERATORS.get(what) or _CALLS[what]
-                stack.append(function(*arguments))
+                stack.append(_APPLIED[what](*arguments))
         return stack[0]
 
     def __reduce__(self) -> tuple[Any, ...]:

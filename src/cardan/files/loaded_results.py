@@ -90,8 +90,7 @@ class _Decoder:
     def mechanism(self) -> Mechanism:
         """That which was passed, or that of the file."""
         if self.given is not None:
-            made: Mechanism = self.given
-            return made
+            return self.given
         if self._made is None:
             text = self.document.get("model")
             if not isinstance(text, str):

@@ -215,8 +215,7 @@ def unit(v: Array, what: str) -> Array:
     n = float(np.linalg.norm(v))
     if not n > 0.0:
         raise ModelError(f"{what} is {v.tolist()}; it must not be zero")
-    found: Array = v / n
-    return found
+    return v / n
 
 
 def axes(axis: Array) -> Array:

@@ -174,8 +174,7 @@ class _Writer:
                 with contextlib.suppress(ModelError):  # the file is gone or changed: the shape is written here
                     if _faces._read_file(path, folder).key() == shape.key():
                         return {"geometry": "file", "path": path}
-        found: dict[str, Any] = _faces.written(shape, self.units.from_si)
-        return found
+        return _faces.written(shape, self.units.from_si)
 
     def _name_faces(self) -> None:
         """Names of the faces of contacts: those of the file, and new ones for others."""

@@ -40,7 +40,7 @@ class MeshDistance(Distance):
         if isinstance(self._other, Mesh):
             if signed:
                 raise ModelError("two meshes have no signed gap; ask for the distance, which is zero where they meet")
-            return self.a.closest_pair(self.b, p)  # type: ignore[no-any-return]  # a and b may be any shapes
+            return self.a.closest_pair(self.b, p)  # a and b may be any shapes
         R, t = euler.matrix(euler.normalize(p[3:])), p[:3]
         mesh_first = self._mesh is self.a
         if not mesh_first:  # the pose of the other shape relative to the mesh

@@ -45,7 +45,7 @@ class Patch(NamedTuple):
             return self.boxes
         first, end, low, high = self.spans
         found = np.zeros((end - first, high - low, 4))
-        breaks = self.shape.floats[LIMITS :]
+        breaks = self.shape.floats[LIMITS:]
         u, v = breaks[first : end + 1], breaks[int(ShapeInts(self.shape.ints).spans[0]) + 1 :][low : high + 1]
         found[..., 0], found[..., 1] = u[:-1, None], u[1:, None]
         if self.shape.freedoms == 2:

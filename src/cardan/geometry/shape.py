@@ -156,7 +156,7 @@ class Shape(Immutable):
     def key(self) -> tuple[Any, ...]:
         """Everything that defines its points, as plain values that compare."""
         text = getattr(self, "_text", "")
-        return self.kernel, text, self.dimension, self.ints[: _HEADER].tobytes(), self.floats.tobytes()
+        return self.kernel, text, self.dimension, self.ints[:_HEADER].tobytes(), self.floats.tobytes()
 
     def __eq__(self, other: object) -> bool:
         """The same points by the same parameters, of a shape of the same kind."""

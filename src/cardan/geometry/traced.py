@@ -60,10 +60,11 @@ class Traced(Shape):
         """Address of the evaluator, which is compiled at first use."""
         if not self._address:
             from cardan.constraints.kernels import load_module
-            from cardan.kernel import jit
+            from cardan.kernel import announce, jit
 
             namespace, _ = load_module(self._text)
-            self._address = jit.evaluator(namespace["evaluate"])
+            with announce.named(f"your own {'surface' if self.freedoms == 2 else 'curve'}"):
+                self._address = jit.evaluator(namespace["evaluate"])
         return self._address
 
     def _evaluate(self, q: FloatArray, order: int, check: bool = False) -> FloatArray:

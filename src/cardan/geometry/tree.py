@@ -30,8 +30,7 @@ _WORK, _DEGREES, _BOX = ShapeInts.work.first, ShapeInts.degrees.first, NodeBox.b
 
 def _work(header: Sequence[int]) -> int:
     """Floats of scratch of the evaluator and of the enclosure of a shape."""
-    floats: int = max(header[_WORK] + 18, enclosing(header[_DEGREES] + 1, header[_DEGREES + 1] + 1))
-    return floats
+    return max(header[_WORK] + 18, enclosing(header[_DEGREES] + 1, header[_DEGREES + 1] + 1))
 
 
 @cache
@@ -165,4 +164,4 @@ def call_enclosure(shape: Shape, box: FloatArray, op: int) -> FloatArray:
         q[i], q[2 + i] = 0.5 * (box[2 * i] + box[2 * i + 1]), 0.5 * (box[2 * i + 1] - box[2 * i])
     shape.table  # noqa: B018  (makes the table)
     _nodes.enclose_once(enclosure("cardan.geometry._enclose"), shape._table_address, op, q, out, work)
-    return out[:10] if op == 0 else out[: BOUNDS]
+    return out[:10] if op == 0 else out[:BOUNDS]

@@ -42,8 +42,7 @@ class Hand:
     @property
     def target(self) -> FloatArray:
         """Target of the grasped point [m] in world axes, shape (3,)."""
-        vector: FloatArray = self._record.asked[:3] + self._origin
-        return vector
+        return self._record.asked[:3] + self._origin
 
     @target.setter
     def target(self, value: Any) -> None:
@@ -70,8 +69,7 @@ class Hand:
     def orientation(self) -> FloatArray:
         """Target orientation of the body, (w, x, y, z), shape (4,); only for a hand that holds a pose."""
         self._check_pose()
-        vector: FloatArray = self._record.asked[3:].copy()
-        return vector
+        return self._record.asked[3:].copy()
 
     @orientation.setter
     def orientation(self, value: Any) -> None:
@@ -89,8 +87,7 @@ class Hand:
     @property
     def point(self) -> FloatArray:
         """Position of the grasped point [m] in world axes, shape (3,)."""
-        vector: FloatArray = self._record.now[:3] + self._origin
-        return vector
+        return self._record.now[:3] + self._origin
 
     @property
     def force(self) -> FloatArray:
@@ -99,8 +96,7 @@ class Hand:
         In kinematic mode it is stiffness·(point − target).  Of a constraint in dynamic mode it is that of inverse
         dynamics at the end of the last cycle, in the directions that the joints leave free.
         """
-        vector: FloatArray = self._record.force.copy()
-        return vector
+        return self._record.force.copy()
 
     @property
     def torque(self) -> FloatArray:
@@ -108,8 +104,7 @@ class Hand:
 
         It is zero unless the hand holds a pose.
         """
-        vector: FloatArray = self._record.torque.copy()
-        return vector
+        return self._record.torque.copy()
 
     @property
     def redundant(self) -> int:

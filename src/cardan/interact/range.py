@@ -282,8 +282,7 @@ class Explorer:
 
     def _sizes(self, t: FloatArray) -> FloatArray:
         """The largest velocity, relative to the extent, and the largest angular velocity along t, shape (2,)."""
-        found: FloatArray = np.abs(t * self.scale).reshape(-1, 2, 3).max(axis=(0, 2)) / (self.length, 1.0)
-        return found
+        return np.abs(t * self.scale).reshape(-1, 2, 3).max(axis=(0, 2)) / (self.length, 1.0)
 
     def _step(self, t: FloatArray) -> float:
         """Length of a whole step along t."""
@@ -333,8 +332,7 @@ class Explorer:
 
     def _gradient(self, q: FloatArray) -> FloatArray:
         _, J = self.problem.jacobian(q)
-        found: FloatArray = J[self.row] * self.scale
-        return found
+        return J[self.row] * self.scale
 
     def _slope(self, q: FloatArray, sign: float, held: dict[int, float]) -> tuple[FloatArray, FloatArray]:
         """±P g, and an orthonormal basis of the rows."""
@@ -344,13 +342,11 @@ class Explorer:
         return self._project(sign * self._gradient(q), rows), rows
 
     def _project(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        found: FloatArray = x - rows.T @ (rows @ x)
-        return found
+        return x - rows.T @ (rows @ x)
 
     def _moved(self, q: FloatArray, t: FloatArray, step: float, held: dict[int, float]) -> FloatArray | None:
         """The pose after a step, closed; None if it does not close."""
-        found: FloatArray | None = self._closed(self.problem.retract(q, step * t * self.scale), held)
-        return found
+        return self._closed(self.problem.retract(q, step * t * self.scale), held)
 
     def _closed(self, q: FloatArray, held: dict[int, float]) -> Any:
         """The pose with closed joints; None if they do not close, or a contact has ended (it has no coordinates)."""

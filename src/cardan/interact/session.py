@@ -542,8 +542,7 @@ class Session:
         length = float(np.linalg.norm(inwards))
         if not length > 0.0:
             raise ModelError(f"the push on {name!r} is at the centroid of its joint points; give direction=")
-        normal: FloatArray = inwards / length
-        return normal
+        return inwards / length
 
     def _size(self, number: int) -> float:
         """Radius of gyration of a body in the metric of the session [m]."""

@@ -139,9 +139,7 @@ def second_row(w, j, first, second, crossed, op):
     if op == RATES:
         O = tail(w.latest, 3)
         value = -(
-            h[0] * (O[1] * t[2] - O[2] * t[1])
-            + h[1] * (O[2] * t[0] - O[0] * t[2])
-            + h[2] * (O[0] * t[1] - O[1] * t[0])
+            h[0] * (O[1] * t[2] - O[2] * t[1]) + h[1] * (O[2] * t[0] - O[0] * t[2]) + h[2] * (O[0] * t[1] - O[1] * t[0])
         )
         value += dot(w.latest, t) if crossed else 0.0
     else:
@@ -248,9 +246,7 @@ def move(table, x, w, factor):
             for p in range(shape.freedoms):
                 w.matrix[p] = factor * w.step[at + p] * w.per_length[at + p]
             ints = shape.ints
-            call_evaluator(
-                shape.evaluate, RETRACT, ints, shape.floats, q, w.matrix, q, q, scratch
-            )
+            call_evaluator(shape.evaluate, RETRACT, ints, shape.floats, q, w.matrix, q, q, scratch)
         at += shape.freedoms
 
 

@@ -242,8 +242,7 @@ def face_geometry(what: str, face: Any, way: str = "", example: str = "sphere(0.
 
 def trim_of(face: Attachment) -> Trimmed | None:
     """The trimmed face of an attachment, if it is one."""
-    found: Trimmed | None = getattr(face.shape, "trim", None)
-    return found
+    return getattr(face.shape, "trim", None)
 
 
 def uses(joint: Joint, face: Attachment) -> bool:

@@ -202,8 +202,7 @@ class Joint:
     def _end(self, k: int) -> Frame | Point:
         if len(self.ends) != 2 or not all(isinstance(end, Frame | Point) for end in self.ends):
             raise ModelError(f"{self.kind.name} {self.name!r} is not between two frames; see its ends")
-        end: Frame | Point = self.ends[k]
-        return end
+        return self.ends[k]
 
     @property
     def bodies(self) -> tuple[Body, ...]:

@@ -17,6 +17,7 @@ from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
 import cardan.kernel.compiled_fields  # noqa: F401  # kernels know tables by this
+from cardan.kernel import announce
 from cardan.kernel.compiled_memory import EVALUATOR_SIGNATURE, PRIMITIVE_SIGNATURE
 from cardan.kernel.dual import Dual
 from cardan.kernel.machine_code import cache_of, give_up_cache, load_compiler
@@ -204,8 +205,12 @@ def _address(function: Callable[..., int], signature: Any, options: dict[str, An
     options = {**options, "nopython": True}
     compiled = _cached_c_function(function, signature, options) if cached else None
     if compiled is None:
-        load_compiler()
-        compiled = numba.cfunc(signature, **options)(function)
+        announce.began(function)
+        try:
+            load_compiler()
+            compiled = numba.cfunc(signature, **options)(function)
+        finally:
+            announce.ended()
     _keep_alive.append(compiled)
     return int(compiled.address)
 

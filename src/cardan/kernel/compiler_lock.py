@@ -15,7 +15,7 @@ from typing import Final
 try:
     import fcntl
 except ImportError:  # Windows: every process compiles
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # a module is no optional type
 
 SECONDS: Final = 120.0  # for a kernel of the library: a large one takes 5 to 25 s on an idle processor
 SECONDS_OF_USERS: Final = 20.0  # for one of the user; if it cannot be compiled, its lock is kept until the end

@@ -33,7 +33,7 @@ from typing import Any
 
 import numba
 
-from cardan.kernel import cache
+from cardan.kernel import announce, cache
 from cardan.kernel.compiler_lock import HEAD_START, SECONDS, SECONDS_OF_USERS, OneCompiler
 from cardan.kernel.sources import PACKAGE, Edited
 
@@ -49,8 +49,6 @@ MOST_VERSIONS = 8  # of the machine code of one module that are kept
 
 if cache.failure is not None:
     log.warning("kernels are not cached and are compiled in every process: %s", cache.failure)
-elif cache.CACHE_DIRECTORY is not None and not any(cache.CACHE_DIRECTORY.iterdir()):
-    log.info("compiling kernels once for this version of the library (cache: %s)", cache.CACHE_DIRECTORY)
 
 
 @functools.cache
@@ -233,11 +231,16 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         loaded = self._loaded(signature, context)
-        if loaded is None and self._was_compiled(signature, context):
+        if loaded is not None:
+            return loaded
+        announce.began(self._py_func)
+        if self._was_compiled(signature, context):
             loaded = self._loaded(signature, context)
             self._lock.release()
         if loaded is None:
-            load_compiler()
+            load_compiler()  # save_overload follows
+        else:
+            announce.ended()
         return loaded
 
     def _loaded(self, signature: Any, context: Any) -> Any:
@@ -270,6 +273,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             log.warning("a kernel is not cached and is compiled in every process (%s): %s", self._name, error)
         finally:
             self._lock.release()
+            announce.ended()
 
     def has_entries(self) -> bool:
         """Whether machine code of the function is on disk."""

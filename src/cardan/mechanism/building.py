@@ -36,7 +36,8 @@ def _adds(kind: JointKind[Any]) -> Callable[..., Joint]:
     defaults = {p.name: p.default for p in given if p.default is not p.empty}  # a limit has both bounds
 
     def method(self: Building, name: str, *args: Any, **options: Any) -> Joint:
-        return self._model.add_joint(kind, name, args, {**defaults, **options})
+        with self._model.lock:
+            return self._model.add_joint(kind, name, args, {**defaults, **options})
 
     return _described(method, kind)
 
@@ -45,7 +46,8 @@ def _exerts(kind: LoadKind[Any]) -> Callable[..., Load]:
     """A method that adds a load of that kind: ``m.kind(name, …)``."""
 
     def method(self: Building, name: str, /, *args: Any, **options: Any) -> Load:
-        return _loads.add(self._model, kind, name, args, options)
+        with self._model.lock:
+            return _loads.add(self._model, kind, name, args, options)
 
     return _described(method, kind)
 
@@ -97,17 +99,18 @@ class Building(Methods):
         if fixed is not False:
             fixed = check.flag(fixed, f"fixed of body {name!r}")
         model = self._model
-        made = Body(
-            model,
-            model.new_name(name, "a body"),
-            position=position,
-            orientation=orientation,
-            mass=mass,
-            inertia=inertia,
-            center=center,
-            serial=model.next_serial(),
-        )
-        return model.keep_body(made, fixed)
+        with model.lock:
+            made = Body(
+                model,
+                model.new_name(name, "a body"),
+                position=position,
+                orientation=orientation,
+                mass=mass,
+                inertia=inertia,
+                center=center,
+                serial=model.next_serial(),
+            )
+            return model.keep_body(made, fixed)
 
     def add(self, item: Any, name: str | None = None, *, density: Any = None, **options: Any) -> Any:
         """Add a part of a CAD file as a body, or an assembly as bodies, at their placements in the file.
@@ -129,7 +132,8 @@ class Building(Methods):
         motion: what it allows, made by :func:`cardan.joint_motion`, if the primitive has no argument of that name.
         Formulations by joints then solve for its coordinates in place of its equations.
         """
-        return constraints.constrain(self._model, name, primitive, given)
+        with self._model.lock:
+            return constraints.constrain(self._model, name, primitive, given)
 
     def knife_edge(self, name: str, frame: Frame, *, relative_to: Body | str | None = None) -> Joint:
         """A blade, wheel or skate: the velocity of the frame's origin along its z axis is zero.
@@ -137,7 +141,8 @@ class Building(Methods):
         relative_to: a body, or its name, that the velocity is measured from; None for the ground.
         It constrains velocities alone: assembly ignores it; everything that computes velocities satisfies it.
         """
-        return constraints.knife_edge(self._model, name, frame, relative_to)
+        with self._model.lock:
+            return constraints.knife_edge(self._model, name, frame, relative_to)
 
     def constrain_rates(
         self, name: str, primitive: Primitive, /, *, value: Callable[[Any], Any] | float | None = None, **given: Any
@@ -147,7 +152,8 @@ class Building(Methods):
         ``m.constrain_rates("blade", blade, i=sled.point(…), axis=sled.vector(0, 1, 0))``.  value [m/s or rad/s]: what
         the row is equal to, a number or a function of time; zero where it is not given.
         """
-        return constraints.constrain_rates(self._model, name, primitive, value, given)
+        with self._model.lock:
+            return constraints.constrain_rates(self._model, name, primitive, value, given)
 
     def contact(
         self,
@@ -181,7 +187,8 @@ class Building(Methods):
         1e-6 of their size, and slide or roll in assemblies, diagnoses and :meth:`solve_rates`; motions refuse them.
         """
         given = (mode, side, start, unilateral, jacobian, query)
-        return contacts.contact(self._model, name, face_a, face_b, *given)
+        with self._model.lock:
+            return contacts.contact(self._model, name, face_a, face_b, *given)
 
     def wheel(self, name: str, frame: Frame, radius: Length, face: Attachment | None = None) -> Joint:
         """A thin disc that rolls without slipping: its centre is the origin of the frame, its axle the z axis.
@@ -189,15 +196,18 @@ class Building(Methods):
         radius [m].  face: the surface on which it rolls; without it, the xy plane of the ground.  A short form of
         :meth:`contact` between this face and a circle.
         """
-        return contacts.wheel(self._model, name, frame, radius, face)
+        with self._model.lock:
+            return contacts.wheel(self._model, name, frame, radius, face)
 
     def point_on_surface(self, name: str, point: Point, face: Attachment) -> Joint:
         """A point of a body stays on a surface of another: ``face = body.attach(cd.geometry.torus(1.0, 0.2))``."""
-        return contacts.point_on(self._model, joints.point_on_surface, name, point, face)
+        with self._model.lock:
+            return contacts.point_on(self._model, joints.point_on_surface, name, point, face)
 
     def point_on_curve(self, name: str, point: Point, face: Attachment) -> Joint:
         """A point of a body stays on a curve of another: ``face = body.attach(cd.geometry.ellipse(1.0, 0.5))``."""
-        return contacts.point_on(self._model, joints.point_on_curve, name, point, face)
+        with self._model.lock:
+            return contacts.point_on(self._model, joints.point_on_curve, name, point, face)
 
     def path(
         self,
@@ -216,7 +226,8 @@ class Building(Methods):
         the tangent allows.  Along a curve in a plane, with ``up`` across it, z stays across.  Round a closed curve in
         space such a frame comes back turned about the tangent, and turns further with each round.
         """
-        return contacts.path(self._model, name, frame, face, follow, up)
+        with self._model.lock:
+            return contacts.path(self._model, name, frame, face, follow, up)
 
     def parameter(
         self, name: str, value: Any, *, lower: Any = None, upper: Any = None, period: Any = None
@@ -229,21 +240,24 @@ class Building(Methods):
         period: values that differ by it are the same, as 2π of an angle that only appears in ``cd.sin`` and ``cd.cos``;
         ``assemble(free=…)`` then returns the value within half a period of the one that was set.
         """
-        return parameters.add(self._model, name, value, lower, upper, period)
+        with self._model.lock:
+            return parameters.add(self._model, name, value, lower, upper, period)
 
     def adopt(self, state: State) -> None:
         """Make a state the drawing: its poses become the authored poses, its values those of the parameters.
 
         Whole turns are not part of a drawing.
         """
-        parameters.adopt(self._model, state)
+        with self._model.lock:
+            parameters.adopt(self._model, state)
 
     def remove(self, name: str | Body | Joint | Load | Parameter, *, joints: bool = False) -> None:
         """Remove a load, a joint, a rate row, a body, or a parameter that nothing uses.
 
         joints: also remove the joints, rate rows and loads attached to it; without it, nothing may be attached.
         """
-        removing.remove(self._model, name, joints)
+        with self._model.lock:
+            removing.remove(self._model, name, joints)
 
 
 for _kind in joints.REGISTRY.values():

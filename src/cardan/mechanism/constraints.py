@@ -70,8 +70,7 @@ def knife_edge(model: Model, name: str, frame: Frame, relative_to: Body | str | 
         raise ModelError(f"{what} is on the ground, which does not move; the frame must be on a movable body")
     other = None if relative_to is None or relative_to.is_ground else relative_to.frame()
     ends = (frame,) if other is None else (other, frame)
-    made: Joint = model.keep("rate_rows", Joint(name, joints.knife_edge, ends, (), (relation,)))
-    return made
+    return model.keep("rate_rows", Joint(name, joints.knife_edge, ends, (), (relation,)))
 
 
 def constrain_rates(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions, OptionArguments
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation
+    from cardan.analysis.simulation_options import SimulationArguments, SimulationOptions
     from cardan.analysis.vibration import Linearization
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
@@ -144,10 +145,9 @@ class Mechanism(Building):
         if found is None:
             if name == GROUND:
                 ground: Any = self._model.ground
-                return ground  # type: ignore[no-any-return]
+                return ground
             raise check.unknown(name, "body, joint, load or parameter", self)
-        made: Item = found
-        return made
+        return found
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (self._model.item(name) is not None or name == GROUND)
@@ -219,8 +219,7 @@ class Mechanism(Building):
         Bodies are placed along a spanning tree that prefers the given joints.  Joints that close loops are not
         considered: assemble the result, ``m.assemble(m.state_at(…))``.
         """
-        found: State = _forward.state_at(self._model.drawing, {} if values is None else values)
-        return found
+        return _forward.state_at(self._model.drawing, {} if values is None else values)
 
     def assemble(
         self,
@@ -249,7 +248,7 @@ class Mechanism(Building):
         drawing = self._model.drawing if start is None else self._model.begin("assemble", start)
         system = drawing.with_free(free) if free else drawing.system
         if least is not None:
-            return _assemble.assemble_least(system, start, time, own, workers, least)  # type: ignore[no-any-return]
+            return _assemble.assemble_least(system, start, time, own, workers, least)
         result: AssemblyResult = _assemble.assemble(system, start, time, own, workers)
         if not result.ok:
             result._drawing = drawing
@@ -279,7 +278,7 @@ class Mechanism(Building):
         """
         own: AssemblyOptions = _options.assembly_options(options, changes)
         given = (self._model.drawing, starts, time, free, values, own, workers, progress)
-        return _batch.assemble_many(*given)  # type: ignore[no-any-return]
+        return _batch.assemble_many(*given)
 
     def move(
         self,
@@ -309,37 +308,18 @@ class Mechanism(Building):
         duration: float,
         state: State | Mapping[Any, Any] | None = None,
         *,
-        step: float | None = None,
-        rtol: float | None = None,
-        times: Iterable[float] | None = None,
-        method: str = "adams",
-        max_step: float | None = None,
-        max_seconds: float | None = None,
-        progress: Callable[[float], None] | None = None,
-        stabilization: str = "projection",
-        gain: float | None = None,
-        tolerance: float = 1e-12,
+        options: SimulationOptions | None = None,
+        **changes: Unpack[SimulationArguments],
     ) -> Simulation:
         """The motion under gravity and loads over a duration [s], from a state with its velocities, or from rest.
 
-        step [s]: constant steps.  rtol: variable steps, chosen so that the estimated error of each is below rtol,
-        relative to the extent, or in radians.  If neither is given, rtol is 1e-6.
-        times [s]: of the outputs.  If none are given, every constant step, or 100 intervals.
-        method: "adams"; "rk4" and "dopri5" for comparison; "generalized_alpha", an implicit method of order 2 for stiff
-        springs and dampers, which is computed in Python and slower.
-        max_step [s]: of steps chosen by rtol.  Where it is not given, a hundredth of the duration, or a tenth without
-        loads, drivers and limits.  A pulse of a load that is shorter may be stepped over.
-        max_seconds: for the whole call.  progress: called with the part done, between 0 and 1.
-        stabilization: "projection" keeps joints closed in every step.  "none" and "baumgarte" are for comparison: the
-        joints are equations of accelerations alone, and open slowly; with Baumgarte's terms they open less.
-        gain [1/s]: α of Baumgarte's terms 2α (J v − ġ) + α² f; 0.1/step where it is not given.
-        tolerance: of the assembly at the start, as in :meth:`assemble`.
+        options: a :class:`cardan.SimulationOptions`, which explains them.  Its fields may also be given one by one:
+        ``step`` or ``rtol``, ``times``, ``method``, ``max_step``, ``max_seconds``, ``progress``, ``stabilization``,
+        ``gain``, ``tolerance``.
         If it is interrupted by the keyboard, the result contains what was reached.
         """
-        given = (step, rtol, times, method, max_step, max_seconds, progress, stabilization, gain, tolerance)
-        options = _simulate.Options(*given)
         drawing = self._model.begin("simulate", state)
-        simulation: Simulation = _simulate.simulate(drawing, duration, state, options)
+        simulation: Simulation = _simulate.simulate(drawing, duration, state, options, changes)
         simulation._source = self, drawing.contents.edits
         return simulation
 
@@ -366,7 +346,7 @@ class Mechanism(Building):
         tolerance: of the assembly of the state, as in :meth:`assemble`.
         """
         drawing = self._model.begin("linearize", state)
-        return _vibration.linearize(drawing, state, tolerance)  # type: ignore[no-any-return]
+        return _vibration.linearize(drawing, state, tolerance)
 
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
         """The state with velocities that satisfy every joint and driver, and given rates of coordinates.
@@ -376,7 +356,7 @@ class Mechanism(Building):
         What they leave free has the least kinetic energy.  Raises ModelError, with names, if rates contradict each
         other.
         """
-        return _solve_rates.solve_rates(self._model.drawing, state, given)  # type: ignore[no-any-return]
+        return _solve_rates.solve_rates(self._model.drawing, state, given)
 
     def session(
         self,
@@ -405,7 +385,7 @@ class Mechanism(Building):
         drawing = self._model.begin("session", state)
         options = {"mode": mode, "rate": rate, "hand": hand, "time": time, "closed": closed}
         options |= {"formulation": formulation, "tolerance": tolerance}
-        return _session.Session(drawing, self, state, **options)  # type: ignore[no-any-return]
+        return _session.Session(drawing, self, state, **options)
 
     def diagnose(
         self, state: State | None = None, *, tolerance: float = 1e-12, free: Iterable[str | Parameter] = ()
@@ -422,7 +402,7 @@ class Mechanism(Building):
         elif not isinstance(state, State):
             raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
         system = drawing.at(state).with_free(free)
-        return _freedom.diagnose(system, state, tolerance)  # type: ignore[no-any-return]
+        return _freedom.diagnose(system, state, tolerance)
 
     def constraint_equations(
         self, state: State | None = None, joint: str | Joint | None = None, *, sparse: bool | None = None
@@ -432,7 +412,7 @@ class Mechanism(Building):
         Rows are in the order of m.joints; columns are (δr in world, δθ in body axes) of each body, in the order of
         m.bodies.  sparse: of the Jacobian; None: if it is large.  See :class:`cardan.ConstraintEquations`.
         """
-        return _linearise.constraint_equations(self._model.drawing, state, joint, sparse)  # type: ignore[no-any-return]
+        return _linearise.constraint_equations(self._model.drawing, state, joint, sparse)
 
     def jacobian(
         self,
@@ -469,7 +449,7 @@ class Mechanism(Building):
         possible, and ``result.unique`` tells which outputs depend on that choice.
         """
         drawing = self._model.drawing
-        return _sensitivity.sensitivity(drawing, state, outputs, parameters, tolerance)  # type: ignore[no-any-return]
+        return _sensitivity.sensitivity(drawing, state, outputs, parameters, tolerance)
 
     def tolerances(
         self,
@@ -491,7 +471,7 @@ class Mechanism(Building):
         seed: of the draws, which depend on the names of the parameters, not on their order.
         """
         given = (outputs, tolerances, samples, seed, distribution, workers)
-        return _sensitivity.tolerances(self._model.drawing, state, *given)  # type: ignore[no-any-return]
+        return _sensitivity.tolerances(self._model.drawing, state, *given)
 
     def save(self, path: Any, *, units: Mapping[str, str] | None = None) -> None:
         """Write the mechanism to a file ``*.cardan.toml`` or ``*.json``, for :func:`cardan.load`.

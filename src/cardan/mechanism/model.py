@@ -164,11 +164,11 @@ class Model:
 
     def _draw(self) -> Drawing:
         """A new drawing; with the system of the last one, if only gravity or values of parameters have changed."""
-        last = None if self._now is None else self._now[1]
-        is_edited = last is None or last.contents.edits != self.edits
-        with self.lock:
+        with self.lock:  # items, values and gravity of one moment
+            last = None if self._now is None else self._now[1]
+            is_edited = last is None or last.contents.edits != self.edits
             contents = Contents(self) if last is None or is_edited else last.contents
-            nodes = self.book.values
+            nodes, gravity = self.book.values, self.gravity
         values = None
         if contents.parameters:
             known, drawn = self._drawn
@@ -176,7 +176,7 @@ class Model:
                 drawn = contents.book.drawn(nodes)
                 self._drawn = nodes, drawn
             values = Values(contents.book, nodes, drawn, drawn)
-        made = Drawing(contents, self.gravity, values)
+        made = Drawing(contents, gravity, values)
         if last is not None and not is_edited:
             made.reuse(last)
         self._now = nodes, made
@@ -251,38 +251,39 @@ class Model:
 
     def edit_body(self, body: Body, slots: Mapping[str, Any]) -> None:
         """Set attributes of a body; a fixed body stays fixed where it is drawn now."""
-        if f"{body.name}{FIXED}" in self.joints:
-            with self.as_one(body, items=("joints",)):
+        with self.lock:
+            if f"{body.name}{FIXED}" in self.joints:
+                with self.as_one(body, items=("joints",)):
+                    self._set(body, slots)
+                    self.fix(body, True)
+            else:
                 self._set(body, slots)
-                self.fix(body, True)
-        else:
-            self._set(body, slots)
 
     def _set(self, body: Body, slots: Mapping[str, Any]) -> None:
         """Set attributes of a body, all of them or none."""
-        with self.lock:
-            kept = [(slot, getattr(body, slot)) for slot in (*slots, "_record")]
-            try:
-                self.edits += 1
-                for slot, value in slots.items():
-                    setattr(body, slot, value)
-                body._pack()
-                self.edits += 1
-            except BaseException:
-                for slot, value in kept:
-                    setattr(body, slot, value)
-                raise
+        kept = [(slot, getattr(body, slot)) for slot in (*slots, "_record")]
+        try:
+            self.edits += 1
+            for slot, value in slots.items():
+                setattr(body, slot, value)
+            body._pack()
+            self.edits += 1
+        except BaseException:
+            for slot, value in kept:
+                setattr(body, slot, value)
+            raise
 
     def fix(self, body: Body, fixed: bool) -> None:
         """Fix a body where it is drawn, by a joint that is named after it, or free it."""
         name = f"{body.name}{FIXED}"
-        if fixed:
-            if name not in self.joints:
-                self.new_name(name, joints.fixed.label)
-            frames = placing.frames(joints.fixed, self.ground, body, {})
-            self.keep("joints", making.make(self, joints.fixed, name, frames, {}))
-        elif name in self.joints:
-            removing.remove(self, name, False)
+        with self.lock:
+            if fixed:
+                if name not in self.joints:
+                    self.new_name(name, joints.fixed.label)
+                frames = placing.frames(joints.fixed, self.ground, body, {})
+                self.keep("joints", making.make(self, joints.fixed, name, frames, {}))
+            elif name in self.joints:
+                removing.remove(self, name, False)
 
     def add_joint(self, kind: JointKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Joint:
         """Add a joint of a kind, and the limit that belongs to it."""
@@ -309,4 +310,5 @@ class Model:
 
     def set_parameter(self, parameter: Parameter, value: Any) -> None:
         """Change the value of a parameter."""
-        parameters.set_value(self, parameter, value)
+        with self.lock:
+            parameters.set_value(self, parameter, value)

@@ -140,8 +140,7 @@ class _Scene:
             raise ModelError(
                 f"accessor {accessor} has positions that are not three floats each; export it without compression"
             )
-        found: FloatArray = self._values(accessor, np.dtype("<f4"), 3).astype(np.float64)
-        return found
+        return self._values(accessor, np.dtype("<f4"), 3).astype(np.float64)
 
     def _faces(self, primitive: dict[str, Any], count: int) -> IndexArray:
         if "indices" in primitive:

@@ -20,7 +20,7 @@ from cardan.errors import ModelError
 try:
     import fcntl
 except ImportError:  # Windows, where an open file cannot be removed
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # a module is no optional type
 
 SUFFIX: Final = ".tmp"
 LONGEST: Final = 180  # bytes of a name that is part of the other one; a name may have 255

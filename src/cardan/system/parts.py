@@ -126,14 +126,15 @@ class Checked(Generic[T]):
         self._name = name
 
     def __get__(self, body: Body, owner: type) -> T:
-        return self if body is None else getattr(body, f"_{self._name}")  # type: ignore[no-any-return]
+        return self if body is None else getattr(body, f"_{self._name}")
 
     def __set__(self, body: Body, value: Any) -> None:
         if body.is_ground:
             raise ModelError(f"the {self._name} of the ground cannot be set; move the bodies instead")
-        given = body._with_given(self._name)
-        checked = self.checked(value, f"the {self._name} of body {body.name!r}")
-        body._model.edit_body(body, {f"_{self._name}": checked, "_given": given})
+        with body._model.lock:
+            given = body._with_given(self._name)
+            checked = self.checked(value, f"the {self._name} of body {body.name!r}")
+            body._model.edit_body(body, {f"_{self._name}": checked, "_given": given})
 
 
 @explains()
@@ -341,28 +342,30 @@ class Body:
             density = check.positive(density, f"the density of a shape on {what}", instead="omit it for no mass")
             if self.is_ground:
                 raise ModelError("a shape on the ground was given a density; the ground has no mass: omit density=")
-            if self._given:
+        made = Attachment(self, kept, frame, paint, density)
+        with self._model.lock:
+            if density is not None and self._given:
                 words = " and ".join(f"{word}=" for word in self._given)
                 raise ModelError(
                     f"a shape on {what} was given density={density}, but {words} was given to the body; omit one of "
                     "them: either the density of its shapes, or numbers, give the mass of a body"
                 )
-        made = Attachment(self, kept, frame, paint, density)
-        self._hold((*self._attachments, made), made)
+            self._hold((*self._attachments, made), made)
         return made
 
     def detach(self, attachment: Attachment) -> None:
         """Remove an attached shape, with its mass.  Contacts on it must be removed first."""
-        if attachment not in self._attachments:
-            raise ModelError(f"detach of body {self.name!r} got {attachment!r}; it must be one of body.attachments")
-        users = self._model.contacts_on(attachment)
-        if users:
-            told = ", ".join(f"{one.kind.name} {one.name!r}" for one in users)
-            raise ModelError(
-                f"detach of body {self.name!r} got {attachment.shape!r:.120}, which is a face of {told}; remove that "
-                f"first, m.remove({users[0].name!r})"
-            )
-        self._hold(tuple(one for one in self._attachments if one is not attachment), attachment)
+        with self._model.lock:
+            if attachment not in self._attachments:
+                raise ModelError(f"detach of body {self.name!r} got {attachment!r}; it must be one of body.attachments")
+            users = self._model.contacts_on(attachment)
+            if users:
+                told = ", ".join(f"{one.kind.name} {one.name!r}" for one in users)
+                raise ModelError(
+                    f"detach of body {self.name!r} got {attachment.shape!r:.120}, which is a face of {told}; remove "
+                    f"that first, m.remove({users[0].name!r})"
+                )
+            self._hold(tuple(one for one in self._attachments if one is not attachment), attachment)
 
     def _hold(self, attachments: tuple[Attachment, ...], changed: Attachment) -> None:
         """Take new attachments; if the mass changes, the mechanism is packed again."""

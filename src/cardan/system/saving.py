@@ -17,8 +17,7 @@ SUFFIXES: Final = (".npz", ".json")  # of saved results
 def to_bytes(suffix: str, result: Any, mechanism: Any) -> bytes:
     """The bytes of a file with a result, by the ending of its name.  mechanism: that of the result, or None."""
     # Imported by name when it is needed: results must not import the layer above.
-    found: bytes = import_module("cardan.files.results").to_bytes(suffix, result, mechanism)
-    return found
+    return import_module("cardan.files.results").to_bytes(suffix, result, mechanism)
 
 
 @explains()

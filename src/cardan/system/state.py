@@ -84,8 +84,7 @@ class Pose:
 
     def vector(self, local: Any) -> FloatArray:
         """World components of a vector given in body axes."""
-        result: FloatArray = self.matrix @ np.array(check.vector(local, "a point or vector in body axes"))
-        return result
+        return self.matrix @ np.array(check.vector(local, "a point or vector in body axes"))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Pose):

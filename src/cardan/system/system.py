@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import struct
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ _tables = TieredModule("cardan.system._tables")
 _formulas = LazyModule("cardan.system._formulas")
 
 IntArray = NDArray[np.int64]
+T = TypeVar("T")
 _NO_VALUES: Mapping[str, float] = {}
 
 LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
@@ -360,8 +361,7 @@ class System:
         def make() -> System:
             return self._derived(variables.with_variables(self._source, key))
 
-        found: System = self.cached(("variables", key), make)
-        return found
+        return self.cached(("variables", key), make)
 
     @property
     def tail(self) -> FloatArray:
@@ -581,8 +581,7 @@ class System:
     @property
     def rows(self) -> tuple[Row, ...]:
         """Every relation with its first row in the residual vector, in the order of the tables."""
-        found: tuple[Row, ...] = self.cached("rows", self._rows)
-        return found
+        return self.cached("rows", self._rows)
 
     def _rows(self) -> tuple[Row, ...]:
         return tuple(map(Row, self._source.constraints, self.primitives, ints_at(self, layout.ROW)))
@@ -590,8 +589,7 @@ class System:
     @property
     def addressed(self) -> IntArray:
         """The integers with addresses in place of codes, as evaluators need them; valid in this process only."""
-        found: IntArray = self.cached("addressed", self._addressed)
-        return found
+        return self.cached("addressed", self._addressed)
 
     def _addressed(self) -> IntArray:
         if not self.variable_names and (self._plain or all([primitive.inline for primitive in self.primitives])):
@@ -599,12 +597,7 @@ class System:
         ints = self.ints.copy()
         if self.variable_names:
             ints[layout.EXPAND] = _formulas.EXPAND
-        known: dict[int, int] = {}
-        for start, primitive in zip(self.starts.tolist(), self.primitives, strict=False):
-            if not primitive.inline:
-                if id(primitive) not in known:
-                    known[id(primitive)] = kernels.address(primitive)
-                ints[start + layout.CODE] = known[id(primitive)]
+        ints[self.starts[: len(self.primitives)] + layout.CODE] = kernels.addresses(self.primitives)
         return ints
 
     def curvature_codes(self) -> IntArray:
@@ -638,8 +631,7 @@ class System:
 
         Bodies that nothing constrains are in none.  A mechanism in one piece is its own only piece.
         """
-        found: tuple[Piece, ...] = self.cached("pieces", lambda: split(self))
-        return found
+        return self.cached("pieces", lambda: split(self))
 
     @property
     def edges(self) -> Mapping[str, Edge]:
@@ -654,14 +646,12 @@ class System:
         """
         if not self._packed.rate_records:
             return self
-        found: System = self.cached("rated", lambda: self._with_rates(self._source.constraints, self._source.records))
-        return found
+        return self.cached("rated", lambda: self._with_rates(self._source.constraints, self._source.records))
 
     @property
     def rates_alone(self) -> System:
         """The system of the rate rows alone, with the same solver coordinates and velocities."""
-        found: System = self.cached("rates alone", lambda: self._with_rates((), ()))
-        return found
+        return self.cached("rates alone", lambda: self._with_rates((), ()))
 
     def _with_rates(self, constraints: tuple[str, ...], records: tuple[Record, ...]) -> System:
         own = self._source
@@ -686,8 +676,7 @@ class System:
         """This system with every primitive in the form that verdicts use, in metres and radians; made once."""
         if self._plain:
             return self
-        found: System = self.cached("judged", self._judged)
-        return found
+        return self.cached("judged", self._judged)
 
     def with_references(self, references: FloatArray) -> System:
         """The same system with other reference frames, shape (bodies, 7)."""
@@ -713,8 +702,7 @@ class System:
                 return _with_angles_marked(judged)
             return self.cached("marked rows", lambda: _with_angles_marked(judged))
 
-        found: IntArray = self.cached("judged powers", make)
-        return found
+        return self.cached("judged powers", make)
 
     def least_sensitivity(self, length: float) -> float:
         """Smallest ratio of a residual to the residual in judged form, over all relations; 1 where every ratio is 1.
@@ -787,8 +775,7 @@ class System:
     def nodes(self) -> list[int]:
         """Nodes of the formulas in use."""
         parts: list[Record | AngleRecord] = [*self._packed.records, *self._packed.rate_records, *self._packed.angles]
-        found: list[int] = self.cached("nodes", lambda: [node for part in parts for _, node in part.bindings])
-        return found
+        return self.cached("nodes", lambda: [node for part in parts for _, node in part.bindings])
 
     @property
     def idle(self) -> list[str]:
@@ -830,9 +817,9 @@ class System:
         scales[: len(self.variables.free)] = self.variable_scales.at(self.judged_length)
         return bounds[:, 0], bounds[:, 1], scales
 
-    def cached(self, key: Any, make: Any) -> Any:
+    def cached(self, key: Any, make: Callable[[], T]) -> T:
         """What make() returned the first time: derived tables, shared by all callers."""
-        found = self._cache.get(key)
+        found: T | None = self._cache.get(key)
         if found is None:
             if self._shared is not self._cache and (key in _SHARED or key[0] in _SHARED):
                 found = self._shared.get(key)
@@ -940,8 +927,7 @@ def touches(
 
 def ints_at(system: System, field: int) -> list[int]:
     """One field of every record."""
-    found: list[int] = system.ints[system.starts[:-1] + field].tolist()
-    return found
+    return system.ints[system.starts[:-1] + field].tolist()
 
 
 def _with_angles_marked(system: System) -> IntArray:

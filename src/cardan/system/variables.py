@@ -55,8 +55,7 @@ class Scales(NamedTuple):
         """The change of each variable that changes a length by ``length``, or a number by one."""
         slope = np.maximum(self.lengths / length, self.numbers)
         fallback = np.where(self.sizes != 0.0, np.abs(self.sizes), 1.0)
-        found: FloatArray = np.where(slope > 0.0, 1.0 / np.where(slope > 0.0, slope, 1.0), fallback)
-        return found
+        return np.where(slope > 0.0, 1.0 / np.where(slope > 0.0, slope, 1.0), fallback)
 
 
 def with_variables(source: Source, variables: Variables) -> Source:

@@ -1,0 +1,118 @@
+"""Compilations are announced: what, in the user's words, and which of how many."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from cardan.kernel import announce, jit
+from cardan.kernel.announce import Compiling
+
+OWN = """
+import cardan as cd, logging
+{setup}
+
+@cd.primitive(a="point", b="point")
+def cam(a, b, *, k):
+    return cd.norm(b - a) - k * {unique}
+
+@cd.primitive(a="point", b="point")
+def lobe(a, b, *, k):
+    return cd.norm(b - a) - k - {unique}
+
+m = cd.Mechanism("own")
+bob = m.body("bob", position=(1.0, 0.0, 0.0))
+m.constrain("one", cam, a=m.ground.point(), b=bob.point(), k=1.0)
+m.constrain("two", lobe, a=m.ground.point((0.0, 1.0, 0.0)), b=bob.point(), k=1.0)
+m.constrain("three", lobe, a=m.ground.point((0.0, 2.0, 0.0)), b=bob.point(), k=1.0)
+m.assemble(max_iterations=1)
+"""
+
+
+def run(code: str, **env: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_an_own_constraint_is_announced_by_its_name_and_number() -> None:
+    setup = (
+        "from cardan.kernel import announce\n"
+        "context = announce.watch(lambda found: print(found and found.text()))\n"
+        "context.__enter__()"
+    )
+    bits = f"{int.from_bytes(os.urandom(4), 'big'):032b}"  # a graph of its own: its kernels are not in the cache
+    unique = "k" + "".join(f" {'+-'[int(bit)]} b.x * {k + 2}" for k, bit in enumerate(bits))
+    said = run(OWN.format(setup=setup, unique=unique)).stdout.splitlines()
+    assert [line for line in said if "own" in line] == [
+        "compiling your own constraint 'cam', once: 1 of 2",
+        "compiling your own constraint 'lobe', once: 2 of 2",
+    ]
+    assert said[-1] == "None"
+    again = run(OWN.format(setup=setup, unique=unique)).stdout
+    assert "own" not in again, "machine code from the cache was announced"
+
+
+def test_text_has_a_count_where_there_is_one() -> None:
+    assert Compiling("your own load", 1, 1).text() == "compiling your own load, once"
+    assert Compiling("your own load", 2, 3).text() == "compiling your own load, once: 2 of 3"
+    assert Compiling("kernels of drags", 1, 0).text() == "compiling kernels of drags, once"
+    assert Compiling("kernels of drags", 4, 0).text() == "compiling kernels of drags, once: 4"
+
+
+def test_kernels_are_named_by_what_they_are_for() -> None:
+    from cardan.interact import _hands
+
+    seen: list[Compiling | None] = []
+    with announce.watch(seen.append):
+        announce.began(_hands._evaluate)
+        announce.ended()
+    announce.ended()
+    assert seen[1:] == [None] and seen[0] is not None
+    assert seen[0].what == "kernels of drags" and seen[0].total == 0
+
+
+def test_the_outermost_name_counts_and_threads_have_their_own() -> None:
+    seen: list[Compiling | None] = []
+    with announce.watch(seen.append), announce.named("outer", 1, 2), announce.named("inner"):
+        announce.began(run)
+        thread = threading.Thread(target=announce.began, args=(run,))
+        thread.start()
+        thread.join()
+    assert seen[0] == Compiling("outer", 1, 2)
+    assert seen[1] is not None and seen[1].what == "kernels"
+
+
+def test_without_an_observer_the_log_warns_once_after_a_second(caplog: pytest.LogCaptureFixture) -> None:
+    silence = announce._Silence()
+    silence._left = 0.05
+    with caplog.at_level(logging.WARNING, logger="cardan"):
+        for _ in range(2):
+            silence.begin(Compiling("kernels of drags", 1, 0))
+            while silence._left > 0.0:
+                pass
+            silence.end()
+        silence = announce._Silence()
+        silence.begin(Compiling("kernels of drags", 1, 0))
+        silence.end()  # short: no word
+    assert [record.message for record in caplog.records] == [
+        "compiling kernels of drags, once: this may take a minute; later calls and processes do not wait"
+    ]
+
+
+def test_a_failed_compilation_ends_too() -> None:
+    seen: list[Compiling | None] = []
+
+    def bad(x, c, f, df):
+        return no_such_name  # noqa: F821
+
+    with announce.watch(seen.append), pytest.raises(Exception, match="no_such_name"):
+        jit.primitive_address(bad, cached=False)
+    assert seen[-1] is None and len(seen) == 2

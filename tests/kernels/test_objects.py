@@ -1,0 +1,182 @@
+"""Objects of kernels: they compute what Numba's code computes, need nothing but libm, and are made once."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import struct
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from kernels import build, emit
+
+MODULES = ("cardan.analysis._policy", "cardan.math._dense", "cardan.joints._closest")
+TARGET = build.native()
+DIGESTS = cache(build.module_digests)
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """A folder with the objects of some modules for this machine and another one."""
+    folder = tmp_path_factory.mktemp("kernels")
+    make(folder)
+    return folder
+
+
+def make(out: Path) -> None:
+    worker = build._Worker()
+    try:
+        for module in MODULES:
+            folders = {name: out / name for name in (TARGET, "aarch64-linux")}
+            for path in folders.values():
+                path.mkdir(exist_ok=True)
+            worker.make(build.Request(module, DIGESTS()[module], folders), out)
+    finally:
+        worker.close()
+
+
+def entries(out: Path, module: str) -> dict[str, build.Entry]:
+    found = build._made(out / TARGET, module, DIGESTS()[module])
+    assert found is not None
+    return {entry.key.rpartition(".")[2]: entry for entry in found}
+
+
+class Code:
+    """An object in memory, without a linker."""
+
+    def __init__(self, path: Path) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine()
+        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        self.engine.add_object_file(llvm.ObjectFileRef.from_path(str(path)))
+        self.engine.finalize_object()
+        self.address = self.engine.get_function_address(path.stem)
+        assert self.address
+
+    def call(self, *arguments: object) -> tuple[int, np.ndarray]:
+        """Status and results of a kernel that Python calls."""
+        words: list[int] = []
+        for one in arguments:
+            if isinstance(one, np.ndarray):
+                words += [0, 0, one.size, one.itemsize, one.ctypes.data, *one.shape, *one.strides]
+            elif isinstance(one, float):
+                words.append(struct.unpack("q", struct.pack("d", one))[0])
+            else:
+                words.append(int(one))  # type: ignore[call-overload]
+        slots = np.array([0] * 9 + words, dtype=np.int64)
+        status = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(self.address)(slots.ctypes.data)
+        return status, slots[:8]
+
+
+def test_a_kernel_solves_as_that_of_numba(out):
+    code = Code(out / TARGET / "cardan_math__dense_solve_definite.o")
+    kernel = import_module("cardan.math._dense").solve_definite
+    random = np.random.default_rng(1)
+    for n in (1, 2, 5, 12, 33):
+        root = random.normal(size=(n, n))
+        a, b = (root @ root.T + n * np.eye(n)).ravel(), random.normal(size=n)
+        x, expected = np.zeros(n), np.zeros(n)
+        status, results = code.call(n, a.copy(), 0.5, b, x)
+        assert kernel(n, a.copy(), 0.5, b, expected)
+        assert status == 0 and results[0] == 1
+        assert np.abs(x - expected).max() <= 1e-14 * np.abs(expected).max()  # vectors of this machine may be longer
+    status, results = code.call(1, np.array([-1.0]), 0.5, b, x)
+    assert status == 0 and results[0] == 0
+
+
+def test_exact_kernels_compute_the_same_bits(out):
+    """is_nearer compares a number with a field of a table of floats; all cases of its three branches."""
+    code = Code(out / TARGET / "cardan_analysis__policy_is_nearer.o")
+    kernel = import_module("cardan.analysis._policy").is_nearer
+    random = np.random.default_rng(2)
+    found = set()
+    for _ in range(300):
+        memo = random.normal(size=64).round(1)
+        value, flag = round(random.normal(), 1), bool(random.integers(2))
+        mine, theirs = memo.copy(), memo.copy()
+        status, results = code.call(mine, flag, value)
+        expected = kernel(theirs, flag, value)
+        assert status == 0 and bool(results[0] & 1) == bool(expected)
+        assert mine.tobytes() == theirs.tobytes()
+        found.add(bool(expected))
+    assert found == {False, True}
+
+
+def test_an_entry_tells_how_a_kernel_is_called(out):
+    entry = entries(out, "cardan.math._dense")["solve_definite"]
+    assert entry == build.Entry(
+        "cardan.math._dense.solve_definite",
+        "cardan_math__dense_solve_definite",
+        "call",
+        ("q", "d1C", "d", "d1C", "d1C"),
+        "b",
+    )
+    address = entries(out, "cardan.joints._closest")["closest"]
+    assert (address.kind, address.arguments, address.result) == ("address", (), "")
+
+
+def undefined(path: Path) -> tuple[set[str], set[str]]:
+    """Names of undefined and of global defined symbols of an ELF object."""
+    data = path.read_bytes()
+    assert data[:6] == b"\x7fELF\x02\x01"
+    (start,), (size, count) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<HH", data, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, start + size * k) for k in range(count)]
+    (table,) = (section for section in sections if section[1] == 2)
+    names = sections[table[6]][4]
+    found: tuple[set[str], set[str]] = (set(), set())
+    for at in range(table[4] + 24, table[4] + table[5], 24):
+        name, info, _, section = struct.unpack_from("<IBBH", data, at)
+        if info >> 4:
+            text = data[names + name : data.index(b"\0", names + name)].decode()
+            found[section != 0].add(text)
+    return found
+
+
+@pytest.mark.skipif(not TARGET.endswith("linux"), reason="the parser above reads ELF")
+def test_objects_need_libm_alone_and_define_one_symbol(out):
+    for target in (TARGET, "aarch64-linux"):
+        paths = list((out / target).glob("*.o"))
+        assert len(paths) == 8
+        for path in paths:
+            missing, defined = undefined(path)
+            assert defined == {path.stem}
+            assert missing <= emit.ALLOWED
+
+
+def test_objects_are_made_again_only_after_an_edit(out):
+    module = "cardan.math._dense"
+    digest = DIGESTS()[module]
+    assert build._made(out / TARGET, module, digest) is not None
+    assert build._made(out / TARGET, module, build.Digest(digest.ir, "other")) is None
+    assert build._made(out / "wasm32", module, digest) is None
+    path = out / TARGET / f"{module}.json"
+    text = path.read_text()
+    path.write_text(text[:-10])  # truncated
+    assert build._made(out / TARGET, module, digest) is None
+    path.write_text(text)
+    assert json.loads(text)["digest"] == digest.objects
+
+
+def test_an_unknown_target_is_an_error(tmp_path):
+    with pytest.raises(build.BuildError, match="no kernels for 'pdp11'; targets are x86_64-linux, aarch64-linux"):
+        build.build("pdp11", tmp_path)
+
+
+def test_a_kernel_that_needs_more_than_libm_is_refused():
+    text = "declare double @zeta(double)\ndefine i32 @native(ptr %r, ptr %e) {\n %x = call double @zeta(double 2.0)\n"
+    text += " store double %x, ptr %r\n ret i32 0\n}\n"
+    bitcode = llvm.parse_assembly(text).as_bitcode()
+    with pytest.raises(ValueError, match="needs zeta, which not every C library has"):
+        emit.emit(emit.TARGETS["aarch64-linux"], "cardan.new.kernel", "call", (), "native", bitcode)
+
+
+def test_arguments_of_the_list_are_those_of_the_code():
+    bitcode = llvm.parse_assembly("define i32 @native(ptr %r, ptr %e, i64 %n) {\n ret i32 0\n}\n").as_bitcode()
+    with pytest.raises(ValueError, match="cardan_new_kernel has arguments"):
+        emit.emit(emit.TARGETS["aarch64-linux"], "cardan.new.kernel", "call", ("d",), "native", bitcode)

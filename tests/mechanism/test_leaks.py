@@ -1,0 +1,120 @@
+"""Long use does not grow the process: the memory after many calls is that after the first ones, within 5 MB."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cardan as cd
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+MOST_BYTES = 5e6
+MASS = {"mass": 1.0, "inertia": 0.01 * np.eye(3)}
+
+
+def engine():
+    """A slider-crank with a parameter, a driver, a spring and a limit."""
+    m = cd.Mechanism("engine")
+    radius = m.parameter("radius", 0.1, lower=0.01, upper=0.2)
+    crank = m.body("crank", orientation=((0, 0, 1), 0.4), **MASS)
+    rod = m.body("rod", position=(0.1, 0.04, 0), **MASS)
+    piston = m.body("piston", position=(0.4, 0, 0), **MASS)
+    main = m.revolute("main", m.ground.frame(), crank.frame())
+    m.revolute("pin", crank.frame((radius, 0, 0)), rod.frame())
+    m.revolute("wrist", rod.frame((0.3, 0, 0)), piston.frame())
+    m.prismatic("guide", m.ground.frame(z=(1, 0, 0), x=(0, 0, 1)), piston.frame(z=(1, 0, 0), x=(0, 0, 1)))
+    m.limit("range", main, lower=-10.0, upper=10.0)
+    m.spring("gas", m["guide"], stiffness=10.0, rest=0.35)
+    return m
+
+
+def resident():
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def growth(work, first, count):
+    """By how many bytes the process grows in ``count`` calls, after ``first`` ones that fill what is kept once."""
+    for k in range(first):
+        work(k)
+    before = resident()
+    for k in range(count):
+        work(k)
+    grown = resident() - before
+    print(f"{count:,} calls: {1e-6 * grown:.2f} MB")
+    return grown
+
+
+def parts(short, *long):
+    """Counts of `make test`, and those of `make long`."""
+    return pytest.mark.parametrize("count", [short, *[pytest.param(one, marks=pytest.mark.long) for one in long]])
+
+
+@parts(1_000, 100_000)
+def test_assemblies_do_not_grow_the_process(count):
+    """Of one mechanism from other starts, at other values of its parameter, and after edits that pack it again."""
+    m = engine()
+    m.drive("motor", m["main"], 0.4)
+    states = [m.assemble().state]
+    m["radius"].value = 0.12
+    states.append(m.assemble().state)
+
+    def assemble(k):
+        if k % 10 == 0:
+            m["radius"].value = 0.1 + 0.0001 * (k % 7)
+        if k % 100 == 0:
+            m.remove("motor")
+            m.drive("motor", m["main"], 0.3 + 0.0001 * (k % 11))
+        assert m.assemble(states[k % 2]).ok
+
+    assert growth(assemble, 500, count) < MOST_BYTES
+
+
+@parts(200, 10_000)
+def test_sessions_do_not_grow_the_process(count):
+    m = engine()
+    state = m.assemble().state
+
+    def session(k):
+        made = m.session(state, mode=("kinematic", "dynamic")[k % 2])
+        made.grasp(m["rod"], (0.1, 0, 0)).target = (0.2, 0.1, 0.0)
+        made.step()
+        assert np.isfinite(made.state.coordinates).all()
+
+    assert growth(session, 200, count) < MOST_BYTES
+
+
+@pytest.mark.parametrize("mode", ["kinematic", "dynamic"])
+@parts(2_000, 1_000_000)
+def test_cycles_do_not_grow_the_process(mode, count):
+    """A target on a circle; what a session records of its cycles is of bounded size."""
+    m = engine()
+    session = m.session(m.assemble().state, mode=mode)
+    hand = session.grasp(m["rod"], (0.1, 0, 0))
+    circle = [(0.15 + 0.05 * np.cos(a), 0.05 * np.sin(a), 0.0) for a in np.linspace(0.0, 2.0 * np.pi, 1000)]
+
+    def cycle(k):
+        hand.target = circle[k % 1000]
+        session.step()
+
+    assert growth(cycle, 5_000, count) < MOST_BYTES
+    assert np.isfinite(session.state.coordinates).all()
+
+
+@parts(30, 1_000)
+def test_simulations_do_not_grow_the_process(count):
+    m = engine()
+    state = m.assemble().state
+
+    def simulate(k):
+        if k % 10 == 0:
+            m["radius"].value = 0.1 + 0.0001 * (k % 7)
+        sim = m.simulate(0.05, state) if k % 2 else m.simulate(0.05, state, step=1e-3)
+        assert sim.ok and sim.reaction("pin").force.shape[0] == len(sim.times)
+
+    assert growth(simulate, 30, count) < MOST_BYTES
