@@ -89,7 +89,7 @@ def _kernel(function: Kernel, manner: str) -> Kernel:
 
     if _skips_compilation():
         return function
-    return built.kernel(function, make) if built.is_used_for(function) else make()  # type: ignore[no-any-return]
+    return built.kernel(function, make) if built.is_used_for(function) else make()
 
 
 def _inner(function: Kernel, manner: str) -> Kernel:
@@ -151,7 +151,7 @@ def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
     function = getattr(function, "py_func", function)
     if JIT_DISABLED:
         return function
-    return _compiler(f"{function.__name__!r}, a function by hand,").by_hand(function)  # type: ignore[no-any-return]
+    return _compiler(f"{function.__name__!r}, a function by hand,").by_hand(function)
 
 
 def primitive_address(function: Callable[..., int], cached: bool) -> int:

@@ -19,7 +19,9 @@ from typing import Any, Final
 PACKAGE = Path(__file__).parent.parent
 ROOT: Final = "cardan.kernel.compiler"  # on which every kernel depends
 # modules of the kernel package that only find machine code, or choose between forms: it does not depend on them
-OUTSIDE: Final = frozenset(f"cardan.kernel.{name}" for name in ("announce", "built", "cache", "dual", "jit", "machine_code"))
+OUTSIDE: Final = frozenset(
+    f"cardan.kernel.{name}" for name in ("announce", "built", "cache", "dual", "jit", "machine_code")
+)
 
 
 class Edited(OSError):
