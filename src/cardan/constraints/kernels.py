@@ -112,7 +112,7 @@ def _made(primitive: Primitive, suffix: str) -> int:
     its function in Python."""
     from cardan.kernel import jit
 
-    if not primitive.text or compiles_functions():
+    if primitive.code >= 0 or primitive.is_contact or compiles_functions():
         return jit.primitive_address(*_function(primitive, suffix))
     if not primitive.is_traced:
         return _in_python(primitive, suffix)
