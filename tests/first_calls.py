@@ -1,4 +1,4 @@
-"""First calls of a fresh process: ``python first_calls.py VERB`` makes one, and prints what it cost and loaded as JSON."""
+"""First calls of a fresh process: ``python first_calls.py VERB`` makes one, and prints what it cost and loaded."""
 
 from __future__ import annotations
 
@@ -83,10 +83,9 @@ def many():
 
 def picture():
     m = _four_bar()
-    from cardan.view import export
-
+    m.drive("motor", m["A"], lambda t: 0.3 * t)
     with tempfile.TemporaryDirectory() as folder:
-        export.save(m, Path(folder) / "mechanism.png")
+        m.move([0.0, 0.1]).save(Path(folder) / "mechanism.png", mechanism=m)
         return any(Path(folder).iterdir())
 
 
