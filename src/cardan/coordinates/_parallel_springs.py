@@ -10,19 +10,8 @@ from cardan.coordinates.tables import Place, Pull
 from cardan.kernel.fields import after
 from cardan.kernel.jit import exact
 from cardan.kernel.memory import call_evaluator, cut, pointer, tail
-from cardan.solvers._gradient import (
-    GROUP,
-    SLOPES,
-    SUMS,
-    add_bound,
-    add_pull,
-    block_step,
-    is_due,
-    row_width,
-    scale_group,
-    scale_step,
-)
-from cardan.solvers.tables import JACOBIAN, RETRACT, Constraint, Control, Structure
+from cardan.solvers._gradient import GROUP, add_bound, add_pull, block_step, is_due, row_width, scale_group, scale_step
+from cardan.solvers.tables import JACOBIAN, RETRACT, Constraint, Control, Slope, Structure, Sums
 from cardan.system import tables as layout
 
 STRUCTURE, CONSTRAINT = Structure.size, Constraint.size
@@ -151,7 +140,7 @@ def evaluate_groups(tables, shared, first, last, q, r, jacobian, sums, work):
             is_measured,
             pointer(r),
             jacobian,
-            tail(pointer(sums), SUMS * group),
+            Sums(pointer(sums), group),
         )
 
 
@@ -178,9 +167,9 @@ def move_groups(tables, shared, first, last, poses, equations, steps, gathers, w
         begin = GROUP * group
         end = min(begin + GROUP, structure.blocks)
         if gathers != 0:
-            slope = tail(pointer(slopes), SLOPES * group)
-            slope[0] = 0.0
-            slope[1] = 0.0
+            slope = Slope(pointer(slopes), group)
+            slope.slope = 0.0
+            slope.square = 0.0
             for b in range(begin, end):
                 width = offsets[b + 1] - offsets[b]
                 g = tail(direction, offsets[b])

@@ -10,15 +10,7 @@ STEP is kept.  The kernel returns if it needs values that only Python computes (
 tells where it continues when it is called again.
 """
 
-from cardan.dynamics._equations import (
-    SOLVE,
-    call_algebra,
-    call_pose_algebra,
-    retract,
-    roots,
-    rounding_of,
-    set_drivers,
-)
+from cardan.dynamics._equations import SOLVE, call_algebra, call_pose_algebra, retract, roots, rounding_of, set_drivers
 from cardan.dynamics._instant import ACCELERATE, APPROACH, CLOSE, CURVATURE, KEEP, LINEARIZE, SEEK, at_instant, at_stops
 from cardan.dynamics.tables import (
     ACCEPT,

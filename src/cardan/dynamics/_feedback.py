@@ -6,12 +6,7 @@ Compiled only where they are used.  Reads J and the scales D at hand; writes X, 
 """
 
 from cardan.dynamics._dual import subtract_times
-from cardan.dynamics._equations import (
-    add_drivers,
-    evaluate,
-    roots,
-    take_rows,
-)
+from cardan.dynamics._equations import add_drivers, evaluate, roots, take_rows
 from cardan.dynamics.tables import WIDTH, Control, Job, Work
 from cardan.kernel.jit import evaluator, plain
 from cardan.kernel.memory import tail
