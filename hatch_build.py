@@ -1,30 +1,67 @@
-"""Build hook: the wheel and `pip install .`, also with -e, carry the generated kernels of the primitives, and the page
-of the workbench where it can be built."""
+"""Build hook: the wheel and `pip install .` carry the kernels as machine code; also with -e the generated sources of
+the kernels of primitives, and the page of the workbench where it can be built."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
+import sysconfig
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class MadeHook(BuildHookInterface):  # type: ignore[misc]  # hatchling is there only while a wheel is built
-    """Makes src/cardan/constraints/_generated.py and src/cardan/view/page.html."""
+    """Makes src/cardan/constraints/_generated.py, src/cardan/kernel/library.* and src/cardan/view/page.html."""
+
+    def dependencies(self) -> list[str]:
+        """What the build needs besides pyproject.toml: a linker, where there is no C compiler."""
+        if self.is_editable() or self.link_module().has_compiler():
+            return []
+        return ["ziglang>=0.13"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        self.make_kernels()
+        self.make_primitives()
+        if not self.is_editable(version):
+            self.make_kernels(build_data)
         self.make_page()
 
-    def make_kernels(self) -> None:
+    def is_editable(self, version: str = "") -> bool:
+        """Whether kernels are left to Numba, or to `make kernels`: in an editable install, and where this is chosen."""
+        return version == "editable" or os.environ.get("CARDAN_KERNELS") == "numba"
+
+    def make_primitives(self) -> None:
         """Generate the kernels of the primitives; this part of the library needs Python alone."""
         sys.path.insert(0, str(Path(self.root) / "src"))
         try:
             from cardan.constraints import codegen
 
             codegen.write()
+        finally:
+            del sys.path[0]
+
+    def make_kernels(self, build_data: dict[str, Any]) -> None:
+        """Compile and link the kernels; without them the wheel is one for any machine, and needs Numba."""
+        link = self.link_module()
+        try:
+            link.make()
+        except (link.BuildError, OSError) as error:
+            self.app.display_warning(f"the wheel has no compiled kernels, so it needs Numba (cardan[jit]): {error}")
+            for path in (Path(self.root) / "src" / "cardan" / "kernel").glob("library.*"):
+                path.unlink()
+            return
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"cp311-abi3-{platform}"
+
+    def link_module(self) -> Any:
+        """The module kernels.link of this checkout."""
+        sys.path.insert(0, self.root)
+        try:
+            return importlib.import_module("kernels.link")
         finally:
             del sys.path[0]
 
@@ -35,7 +72,7 @@ class MadeHook(BuildHookInterface):  # type: ignore[misc]  # hatchling is there 
             return
         spec = importlib.util.spec_from_file_location("client_build", path)
         assert spec is not None and spec.loader is not None
-        client = importlib.util.module_from_spec(spec)
+        client: ModuleType = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(client)
         try:
             client.build()

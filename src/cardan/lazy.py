@@ -1,6 +1,6 @@
 """Modules of kernels that are loaded at first use, and compiled when it saves time.
 
-Kernels need numba, which is slow to import; an import statement inside a function takes a microsecond per call.
+Modules of kernels take time to import; an import statement inside a function takes a microsecond per call.
 Some kernels run once per mechanism, not once per iteration.  For a small mechanism they take a fraction of a
 millisecond in the interpreter, but seconds to compile.  They are compiled for large mechanisms, or after a number of
 calls, so that a first solve need not wait.
@@ -56,13 +56,13 @@ class _Tiered:
     """One kernel of a :class:`TieredModule`, until it is compiled."""
 
     def __init__(self, module: TieredModule, attribute: str, kernel: Any) -> None:
-        from cardan.kernel import cache
+        from cardan.kernel.machine_code import is_cached
 
         self._module = module
         self._attribute = attribute
         self._kernel = kernel
         name = module.__dict__["_name"]
-        self._plain: Any = None if cache.is_cached(kernel) else getattr(_uncompiled(name), attribute)
+        self._plain: Any = None if is_cached(kernel) else getattr(_uncompiled(name), attribute)
         self._calls = 0
 
     def __call__(self, *arguments: Any) -> Any:

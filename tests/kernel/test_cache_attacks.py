@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from cardan.kernel import cache as kernel_cache
-from cardan.kernel import jit, memory
+from cardan.kernel import jit, machine_code, memory
 from cardan.kernel.compiler_lock import OneCompiler
 from layers import sampled
 
@@ -194,7 +194,7 @@ def test_of_eight_cold_processes_one_compiles(cache):
     def work():
         return kernel(3.0) is not None
 
-    kernel_cache.load_compiler()
+    machine_code.load_compiler()
     jit.jit(triple)(1.0)  # so that no child initialises the compiler
     _, alone = _forked(work)
     for path in entries(cache):
@@ -270,7 +270,7 @@ def test_kernels_are_not_kept_after_an_edit_of_what_they_import(tmp_path, monkey
     time.sleep(0.02)
     changed.write_text(changed.read_text() + "\nNEW = 1\n")
     os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns))  # as rsync and cp -p do
-    with pytest.raises(kernel_cache.Edited, match=r"_block_cholesky\.py was changed after this process started"):
+    with pytest.raises(sources.Edited, match=r"_block_cholesky\.py was changed after this process started"):
         kernel_cache.Sources(package, None, now.stat().st_mtime_ns).digest("cardan.math._block_cholesky")
     assert kernel_cache.Sources(package, None, now.stat().st_mtime_ns).digest("cardan.math._dense") == untouched
     monkeypatch.setattr(kernel_cache, "SOURCES", kernel_cache.Sources(kernel_cache.PACKAGE, None, 0))

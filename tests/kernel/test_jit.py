@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cardan
-from cardan.kernel import cache, jit, memory
+from cardan.kernel import cache, jit, machine_code, memory
 
 PACKAGE = Path(cardan.__file__).parent
 
@@ -45,7 +45,7 @@ def run(code, cache, *, path=None, **variables):
     environment = {
         k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "PYTHONPATH", "NUMBA_DISABLE_JIT")
     }
-    environment |= {"CARDAN_CACHE_DIR": str(cache), **variables}
+    environment |= {"CARDAN_CACHE_DIR": str(cache), "CARDAN_KERNELS": "numba", **variables}
     if path is not None:
         environment["PYTHONPATH"] = str(path)
     done = subprocess.run(
@@ -148,7 +148,7 @@ def test_every_file_that_a_kernel_imports_is_part_of_its_digest():
 @pytest.mark.slow
 def test_what_compiles_kernels_is_part_of_every_digest(copied):
     before = digests(copied)
-    edit(copied / "cardan" / "kernel" / "fields.py")
+    edit(copied / "cardan" / "kernel" / "compiled_fields.py")
     after = digests(copied)
     assert all(after[name] != before[name] for name in before)
 
@@ -183,9 +183,9 @@ def test_digests_of_unchanged_files_are_read_from_disk(copied, tmp_path, monkeyp
 
 def test_of_the_machine_code_of_a_module_only_the_newest_versions_are_kept(tmp_path):
     for k in range(12):
-        cache._Reduction(tmp_path / f"cardan.math._dense-{k:016x}").ensure_cache_path()
+        machine_code._Reduction(tmp_path / f"cardan.math._dense-{k:016x}").ensure_cache_path()
         os.utime(tmp_path / f"cardan.math._dense-{k:016x}", (k, k))
-    cache._Reduction(tmp_path / "cardan.math._other-0").ensure_cache_path()
+    machine_code._Reduction(tmp_path / "cardan.math._other-0").ensure_cache_path()
     kept = sorted(path.name for path in tmp_path.iterdir())
     assert kept == [*(f"cardan.math._dense-{k:016x}" for k in range(4, 12)), "cardan.math._other-0"]
 

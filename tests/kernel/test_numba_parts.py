@@ -21,7 +21,8 @@ import pytest
 from numba.core import caching, ccallback
 
 from cardan.kernel import cache as kernel_cache
-from cardan.kernel import jit, memory
+from cardan.kernel import compiler, jit, machine_code, memory
+from cardan.kernel.compiled_memory import EVALUATOR_SIGNATURE
 from cardan.kernel.memory import view  # by name: Numba takes any attribute of that name for the method of a NumPy dtype
 
 if memory.JIT_DISABLED:
@@ -95,7 +96,7 @@ def check_uncached(load, cache, caplog) -> None:
         check_kernels(load)
     assert files(cache) == []
     assert any("compiled in every process" in line for line in caplog.messages), caplog.messages
-    assert not kernel_cache.is_cached(load().double)
+    assert not machine_code.is_cached(load().double)
 
 
 # --- the cache: FunctionCache, IndexDataCacheFile, Dispatcher._cache, CFunc -------------------------------------------
@@ -115,7 +116,7 @@ def test_a_c_function_reads_and_writes_the_cache_it_is_given(cache, load):
     """CFunc and its _cache, compile, address."""
     for hits in (0, 1):
         jit.evaluator(load().add)
-        compiled = jit._keep_alive[-1]
+        compiled = compiler._keep_alive[-1]
         assert isinstance(compiled, ccallback.CFunc)
         assert compiled.cache_hits == hits
     check_kernels(load)
@@ -137,20 +138,20 @@ def test_an_entry_carries_a_checksum_and_a_damaged_one_is_compiled_anew(cache, l
 
 def test_it_is_known_whether_a_kernel_is_kept(cache, load):
     kernel = load().double
-    assert not kernel_cache.is_cached(kernel)
+    assert not machine_code.is_cached(kernel)
     kernel(3.0)
-    assert kernel_cache.is_cached(kernel) and kernel_cache.is_cached(load().double)
+    assert machine_code.is_cached(kernel) and machine_code.is_cached(load().double)
 
 
 def test_a_cache_does_not_touch_the_configuration_of_numba(cache, load):
     before = numba.config.CACHE_DIR
-    assert Path(kernel_cache.cache_of(load().double.py_func).cache_path).is_relative_to(cache)
+    assert Path(machine_code.cache_of(load().double.py_func).cache_path).is_relative_to(cache)
     assert before == numba.config.CACHE_DIR
 
 
 def test_entries_of_different_keys_have_files_of_their_own(cache):
-    entries = kernel_cache._Entries(str(cache), "kernel", None)
-    late = kernel_cache._Entries(str(cache), "kernel", None)
+    entries = machine_code._Entries(str(cache), "kernel", None)
+    late = machine_code._Entries(str(cache), "kernel", None)
     for one, key in ((entries, "a"), (late, "b"), (entries, "a")):
         one.save(key, f"code of {key}")
     assert [entries.load(key) for key in "ab"] == ["code of a", "code of b"] and entries.load("c") is None
@@ -183,19 +184,18 @@ def test_keys_of_entries_are_those_of_numba(cache, load):
 def test_without_the_classes_of_the_cache_kernels_run_uncached(cache, load, caplog, monkeypatch):
     """What an ImportError leaves: bases without anything."""
     bare = type("_Cache", (), {"__init__": lambda self, function, root: object.size})
-    monkeypatch.setattr(kernel_cache, "_Cache", bare)
+    monkeypatch.setattr(machine_code, "_Cache", bare)
     check_uncached(load, cache, caplog)
     assert len(caplog.messages) == 1  # not once for each kernel
 
 
 def test_the_library_loads_without_the_classes_of_the_cache(monkeypatch, load, cache, caplog):
-    source = Path(kernel_cache.__file__).read_text()
+    source = Path(machine_code.__file__).read_text()
     source = source.replace("from numba.core.caching import", "from numba.core.no_caching import")
-    module = type(kernel_cache)("cardan.kernel.cache")
-    module.__file__ = kernel_cache.__file__
-    exec(compile(source, kernel_cache.__file__, "exec"), module.__dict__)
-    monkeypatch.setattr(module, "CACHE_DIRECTORY", cache)
-    monkeypatch.setattr(jit, "cache_of", module.cache_of)
+    module = type(machine_code)("cardan.kernel.machine_code")
+    module.__file__ = machine_code.__file__
+    exec(compile(source, machine_code.__file__, "exec"), module.__dict__)
+    monkeypatch.setattr(compiler, "cache_of", module.cache_of)
     with caplog.at_level(logging.WARNING, "cardan"):
         double = load().double
     assert double(3.0) == 6.0 and files(cache) == [] and len(caplog.messages) == 1
@@ -211,7 +211,7 @@ def test_without_the_class_of_c_functions_they_are_compiled_uncached(cache, load
     with monkeypatch.context() as patch:
         patch.setattr(ccallback, "CFunc", none)
         with caplog.at_level(logging.WARNING, "cardan"):
-            assert jit._cached_c_function(function, memory.EVALUATOR_SIGNATURE, dict(jit._OPTIONS)) is None
+            assert compiler._cached_c_function(function, EVALUATOR_SIGNATURE, dict(compiler._OPTIONS)) is None
     assert kernel_cache.CACHE_DIRECTORY is None and "other arguments" in caplog.text
     check_kernels(load)
     assert files(cache) == []
@@ -234,7 +234,7 @@ def test_without_a_part_of_the_cache_nothing_counts_as_kept(cache, load, monkeyp
     kernel = load().double
     kernel(3.0)
     monkeypatch.delattr(kernel._cache, "_cache_file")
-    assert not kernel_cache.is_cached(kernel)
+    assert not machine_code.is_cached(kernel)
 
 
 # --- options of compilation: forceinline, no_cpython_wrapper, no_cfunc_wrapper, _nrt ----------------------------------
@@ -267,14 +267,14 @@ def calls_of(inner) -> int:
 @pytest.mark.slow
 def test_inner_functions_are_inlined():
     """forceinline: without it LLVM decides, and a process that loads kept code may run another copy."""
-    options = {key: value for key, value in jit._INLINE.items() if key != "forceinline"}
+    options = {key: value for key, value in compiler._INLINE.items() if key != "forceinline"}
     assert calls_of(jit.inner(long_function)) == 0
-    assert calls_of(numba.njit(**{**jit._OPTIONS, **options})(long_function)) > 0
+    assert calls_of(numba.njit(**{**compiler._OPTIONS, **options})(long_function)) > 0
 
 
 def test_inner_functions_have_no_wrappers():
     """no_cpython_wrapper, no_cfunc_wrapper: they cost time to compile."""
-    wrapped = numba.njit(**jit._OPTIONS)(long_function)
+    wrapped = numba.njit(**compiler._OPTIONS)(long_function)
     for kernel, expected in ((jit.inner(long_function), False), (wrapped, True)):
         kernel.compile("float64(float64, int64)")
         (code,) = kernel.inspect_llvm().values()
@@ -297,11 +297,13 @@ def test_inner_functions_become_machine_code_in_their_callers_alone():
 
 
 def test_without_the_classes_of_libraries_inner_functions_are_compiled_as_by_numba(monkeypatch, cache, caplog):
-    source = Path(jit.__file__).read_text().replace("from numba.core.codegen import", "from numba.core.none import")
+    source = (
+        Path(compiler.__file__).read_text().replace("from numba.core.codegen import", "from numba.core.none import")
+    )
     module = type(jit)("cardan.kernel.jit")
-    module.__file__ = jit.__file__
+    module.__file__ = compiler.__file__
     with caplog.at_level(logging.INFO, "cardan"):
-        exec(compile(source, jit.__file__, "exec"), module.__dict__)
+        exec(compile(source, compiler.__file__, "exec"), module.__dict__)
     assert "pipeline_class" not in {**module._INLINE, **module._OPTIONS} and "machine code" in caplog.text
     inner = module.inner(long_function)
 
@@ -323,7 +325,7 @@ def test_signatures_of_operations_are_stored(cache):
             asked.append((function, arguments))
             return None if function is operator.matmul else object()
 
-    context, x, n = jit._Typing(Context()), numba.types.float64, numba.types.intp
+    context, x, n = compiler._Typing(Context()), numba.types.float64, numba.types.intp
     context._known = {}
     assert context.name == "context"
     first = context.resolve_function_type(operator.add, (x, x), {})
@@ -345,27 +347,27 @@ def test_signatures_of_operations_are_stored(cache):
     def kernel(x):
         return x + 2.0 * x
 
-    jit._Typing._known.clear()
+    compiler._Typing._known.clear()
     assert kernel(0.5) == 1.5
-    assert any(arguments == (x, x) for _, arguments in jit._Typing._known)
+    assert any(arguments == (x, x) for _, arguments in compiler._Typing._known)
 
 
 def test_passes_that_change_nothing_are_omitted():
     """define_pipelines, passes, finalize: the passes still have these names, and kernels are compiled without them."""
     names = []
 
-    class Compiler(jit._Compiler):
+    class Compiler(compiler._Compiler):
         def define_pipelines(self):
             (pipeline,) = super().define_pipelines()
             assert pipeline.finalized
             names.extend(item[0].__name__ for item in pipeline.passes)
             return [pipeline]
 
-    compiled = numba.njit(**{**jit._OPTIONS, "pipeline_class": Compiler})(long_function)
+    compiled = numba.njit(**{**compiler._OPTIONS, "pipeline_class": Compiler})(long_function)
     assert compiled(0.1, 2) == pytest.approx(long_function(0.1, 2), rel=1e-12)
     numba_has = {name for name in dir(importlib.import_module("numba.core.compiler")) if name[0].isupper()}
-    assert set(jit._Compiler.OMITTED) <= numba_has
-    assert "NopythonTypeInference" in names and not set(jit._Compiler.OMITTED) & set(names)
+    assert set(compiler._Compiler.OMITTED) <= numba_has
+    assert "NopythonTypeInference" in names and not set(compiler._Compiler.OMITTED) & set(names)
 
 
 def test_kernels_count_no_references():
@@ -378,7 +380,7 @@ def test_kernels_count_no_references():
                 part = x[i:]
         return part[0]
 
-    plain = numba.njit(**{**jit._OPTIONS, "_nrt": True})(kernel)
+    plain = numba.njit(**{**compiler._OPTIONS, "_nrt": True})(kernel)
     for compiled, expected in ((jit.jit(kernel), False), (plain, True)):
         assert compiled(np.array([1.0, -2.0]), 2) == 1.0
         (code,) = compiled.inspect_llvm().values()
@@ -543,6 +545,7 @@ for path in cache.CACHE_DIRECTORY.rglob("*.nbc"):
 def test_machine_code_is_loaded_without_the_compiler(kept, tmp_path, monkeypatch):
     """Machine code in the cache must not call the functions that only a refreshed context defines."""
     monkeypatch.setenv("CARDAN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("CARDAN_KERNELS", "numba")
 
     def run() -> str:
         made = subprocess.run([sys.executable, "-c", WARM], capture_output=True, text=True, check=False)

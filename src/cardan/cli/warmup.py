@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from importlib import import_module
+from typing import Any
 
 from cardan.cli.output import print_json
+from cardan.kernel import jit
 from cardan.kernel.listed import LISTED
 
 EXAMPLES = """  cardan warmup"""
@@ -38,8 +41,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def compile_module(module: str) -> None:
-    """Compile or load all listed kernels of a module."""
-    from cardan.kernel.signatures import compile_kernel
+    """Compile or load all listed kernels of a module; those that are built need nothing."""
+    for name, text in LISTED[module].items():
+        function: Any = getattr(import_module(module), name)
+        if text == "PRIMITIVE":
+            jit.primitive_address(function, True)
+        elif text == "EVALUATOR":
+            jit.evaluator(function)
+        elif hasattr(function, "compile"):
+            from cardan.kernel.signatures import read
 
-    for name, types in LISTED[module].items():
-        compile_kernel(module, name, types)
+            for signature in read(text):
+                function.compile(signature)

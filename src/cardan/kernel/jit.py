@@ -1,144 +1,72 @@
-"""Decorators that compile kernels, and addresses of compiled functions.
+"""Decorators of kernels, and addresses of compiled functions.
 
-* ``@jit`` compiles with a disk cache (:mod:`cardan.kernel.cache`).  (``@exact`` does not reorder sums; ``@inner`` is
-  for functions that only other kernels call.)
+* ``@jit`` is for kernels that Python calls.  (``@exact`` does not reorder sums; ``@inner`` is for functions that only
+  other kernels call.)
 * ``@evaluator`` compiles a function of the fixed ABI (:mod:`cardan.kernel.memory`) to a C function.  Solvers receive
   its *address* and call it with ``call_evaluator``, so they are compiled once for all mechanisms.  (Passing an address
   costs 0.1 µs; a typed function object costs 16 µs in dispatch, and a dispatcher or closure is recompiled in every
   process.)
 
-This package is the only one that imports Numba.
+Machine code comes from the library that was built with the wheel (:mod:`cardan.kernel.built`).  Numba
+(:mod:`cardan.kernel.compiler`) is imported only when something must be compiled: a kernel that is not in the library,
+or whose sources have changed since, and functions of the user.  ``CARDAN_KERNELS=numba`` compiles all kernels,
+``CARDAN_KERNELS=built`` compiles none of the library's.  ``NUMBA_DISABLE_JIT=1`` runs them all in Python.
 """
 
 from __future__ import annotations
 
 import ctypes
-import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
-import numba
-import numpy as np
-from numba import types
+from cardan.kernel import built
+from cardan.kernel.dual import Dual
+from cardan.kernel.memory import FIRST_ADDRESS, JIT_DISABLED, plain, python_evaluators, python_primitives
 
-import cardan.kernel.fields  # noqa: F401  # kernels know tables by this
-from cardan.kernel import announce
-from cardan.kernel.cache import cache_of, give_up_cache, load_compiler
-from cardan.kernel.memory import (
-    EVALUATOR_SIGNATURE,
-    FIRST_ADDRESS,
-    JIT_DISABLED,
-    PRIMITIVE_SIGNATURE,
-    python_evaluators,
-    python_primitives,
-)
-
-log = logging.getLogger("cardan")
+__all__ = [
+    "by_hand",
+    "evaluator",
+    "evaluator_in_python",
+    "exact",
+    "exact_inner",
+    "inner",
+    "jit",
+    "plain",
+    "primitive_address",
+    "uncompiled",
+]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-# NaN and infinity must be preserved: neither 'nnan' nor 'ninf' is in the set.
-FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
-
-
-# NumPy's rules for division by zero; no reference counts, since kernels never own an array.
-_OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "_nrt": False}
-
-
-_INLINE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True}
-
-try:  # private, needed only for shorter compilation
-    from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler
-except ImportError:
-    log.info("Numba %s: compilation takes longer, inner functions become machine code", numba.__version__)
-else:
-
-    class _NoEnvironments:
-        """The code generator, without the environments of functions, which only Python objects in kernels need."""
-
-        def __init__(self, generator: Any) -> None:
-            self._generator = generator
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._generator, name)
-
-        def set_env(self, name: str, environment: Any) -> None:
-            """Nothing: without machine code the environment has no address."""
-
-    class _Inlined(JITCodeLibrary):  # type: ignore[misc]
-        """Code of a function that is always inlined: it is optimised and becomes machine code only in its callers."""
-
-        @property
-        def codegen(self) -> Any:
-            return _NoEnvironments(self._codegen)
-
-        def _optimize_final_module(self) -> None:
-            pass
-
-        def _finalize_final_module(self) -> None:
-            self._finalized = True
-
-        def get_pointer_to_function(self, name: str) -> int:
-            self._ensure_finalized()
-            return 0  # as for any function without a wrapper
-
-    class _Typing:
-        """The typing context, which stores the signatures of operations on numbers and pointers.
-
-        Numba tries all definitions of an operator again at each of its uses: a fifth of the time of a compilation.
-        """
-
-        _known: ClassVar[dict[Any, Any]] = {}
-
-        def __init__(self, context: Any) -> None:
-            self._context = context
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._context, name)
-
-        def resolve_function_type(self, function: Any, arguments: Any, keywords: Any) -> Any:
-            """The signature of a call, or None."""
-            key = function, tuple(arguments)
-            found = self._known.get(key) if not keywords else None
-            if found is None:
-                found = self._context.resolve_function_type(function, arguments, keywords)
-                # calls of kernels are left to Numba, which compiles them here
-                simple = all(isinstance(kind, types.Number | types.Literal | types.CPointer) for kind in arguments)
-                if simple and found is not None and not keywords and not isinstance(function, types.Dispatcher):
-                    self._known[key] = found
-            return found
-
-    class _Compiler(Compiler):  # type: ignore[misc]
-        """Numba's compiler without passes that change nothing in kernels, which have no closures and no array
-        expressions."""
-
-        OMITTED = ("InlineClosureLikes", "NopythonRewrites")
-
-        def __init__(self, typing: Any, *others: Any) -> None:
-            super().__init__(_Typing(typing), *others)
-
-        def define_pipelines(self) -> Any:
-            pipelines = super().define_pipelines()
-            for pipeline in pipelines:
-                pipeline.passes = [item for item in pipeline.passes if item[0].__name__ not in self.OMITTED]
-                pipeline.finalize()
-            return pipelines
-
-    class _InlineCompiler(_Compiler):
-        """The same with :class:`_Inlined` as library."""
-
-        def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
-            library = _Inlined(target.codegen(), "inner")
-            library.enable_object_caching()
-            super().__init__(typing, target, library, *others)
-
-    _OPTIONS["pipeline_class"] = _Compiler
-    _INLINE["pipeline_class"] = _InlineCompiler
-
 _thread = threading.local()
+
+
+def _compiler(what: str) -> Any:
+    """Numba's part, or an ImportError that says how to get it."""
+    try:
+        return import_module("cardan.kernel.compiler")
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("numba", "llvmlite"):
+            raise
+        raise ModuleNotFoundError(
+            f"{what} must be compiled, for which Numba is needed: pip install 'cardan[jit]' "
+            "(or set NUMBA_DISABLE_JIT=1: all kernels then run in Python, which is slow)",
+            name="numba",
+        ) from error
+
+
+def _compiler_of(function: Callable[..., Any]) -> Any:
+    """Numba's part, for a function of the user, or for a kernel that was not built, if that is allowed."""
+    name = f"{function.__module__}.{function.__qualname__}"
+    if not built.is_ours(function):
+        return _compiler(f"{name}, a function of your own,")
+    reason = built.why_not(function)
+    if built.CHOICE == "built":
+        raise ImportError(f"CARDAN_KERNELS=built, and {name} is not there: {reason}")
+    return _compiler(f"{name} is not in the library of kernels ({reason}); it")
 
 
 @contextmanager
@@ -155,69 +83,52 @@ def _skips_compilation() -> bool:
     return JIT_DISABLED or getattr(_thread, "is_uncompiled", False)
 
 
-def jit(function: Kernel) -> Kernel:
-    """Compile a kernel that Python calls, at its first call; the kernel releases the GIL."""
+def _kernel(function: Kernel, manner: str) -> Kernel:
+    def make() -> Any:
+        return getattr(_compiler_of(function), manner)(function)
+
     if _skips_compilation():
         return function
-    return _cached(function, numba.njit(nogil=True, **_OPTIONS)(function))
+    return built.kernel(function, make) if built.is_used_for(function) else make()
 
 
-def _cached(function: Kernel, compiled: Any) -> Kernel:
-    """The compiled function, with our cache in place of Numba's."""
-    cache = cache_of(function)
-    if cache is None:
-        load_compiler()
-    else:
-        compiled._cache = cache
-    return compiled
+def _inner(function: Kernel, manner: str) -> Kernel:
+    def make() -> Any:
+        return getattr(_compiler_of(function), manner)(function)
+
+    if _skips_compilation():
+        return function
+    return Dual(function, make) if built.is_used_for(function) else make()  # type: ignore[return-value]
+
+
+def jit(function: Kernel) -> Kernel:
+    """A kernel that Python calls; it releases the GIL."""
+    return _kernel(function, "jit")
 
 
 def inner(function: Kernel) -> Kernel:
-    """Compile a function that only kernels call, without the wrappers and the cache entry for calls from Python.
-
-    It is always inlined.  Otherwise a process that compiles and one that loads cached code would call different copies
-    of it, which may differ in the last bit of a result.
-    """
-    if _skips_compilation():
-        return function
-    compiled = numba.njit(**{**_OPTIONS, **_INLINE})(function)
-    return compiled
-
-
-# Each operation is rounded as in the interpreter: sums are not reordered, and products and sums are not fused.
-_EXACTLY: dict[str, Any] = {**_OPTIONS, "fastmath": False}
+    """A function that only kernels call, always inlined."""
+    return _inner(function, "inner")
 
 
 def exact(function: Kernel) -> Kernel:
     """As :func:`jit`, for kernels that may also run interpreted (:mod:`cardan.lazy`): both give the same bits, so
     results do not depend on whether a kernel is compiled."""
-    if _skips_compilation():
-        return function
-    return _cached(function, numba.njit(nogil=True, **_EXACTLY)(function))
+    return _kernel(function, "exact")
 
 
 def exact_inner(function: Kernel) -> Kernel:
     """As :func:`inner`, for functions that :func:`exact` kernels call."""
-    if _skips_compilation():
-        return function
-    compiled = numba.njit(**{**_EXACTLY, **_INLINE})(function)
-    return compiled
-
-
-def plain(number: int) -> Any:
-    """A constant that kernels pass to other functions.
-
-    Numba gives each constant Python integer its own type, and would compile the function once for each value.
-    """
-    return np.int64(number)
+    return _inner(function, "exact_inner")
 
 
 def evaluator(function: Callable[..., int]) -> int:
-    """Compile a function of the fixed ABI and return its address, for :func:`call_evaluator`."""
+    """The address of a function of the fixed ABI, for :func:`call_evaluator`."""
     if JIT_DISABLED:
         python_evaluators.append(function)
         return len(python_evaluators) - 1
-    return _address(function, EVALUATOR_SIGNATURE, _OPTIONS, True)
+    found = built.address(function)
+    return found if found else int(_compiler_of(function).evaluator(function))
 
 
 def evaluator_in_python(function: Callable[..., int]) -> tuple[int, Any]:
@@ -232,44 +143,6 @@ def evaluator_in_python(function: Callable[..., int]) -> tuple[int, Any]:
     return int(ctypes.cast(made, ctypes.c_void_p).value or 0), made
 
 
-def _address(function: Callable[..., int], signature: Any, options: dict[str, Any], cached: bool) -> int:
-    """Compile a C function of that signature, or load it from the cache; returns its address."""
-    options = {**options, "nopython": True}
-    compiled = _cached_c_function(function, signature, options) if cached else None
-    if compiled is None:
-        announce.began(function)
-        try:
-            load_compiler()
-            compiled = numba.cfunc(signature, **options)(function)
-        finally:
-            announce.ended()
-    _keep_alive.append(compiled)
-    return int(compiled.address)
-
-
-def _cached_c_function(function: Callable[..., int], signature: Any, options: dict[str, Any]) -> Any:
-    """A C function with our cache, for which numba.cfunc has no argument; None if there is no cache."""
-    cache = cache_of(function)
-    if cache is None:
-        return None
-    try:
-        from numba.core.ccallback import CFunc
-
-        options = dict(options)
-        more = {name: options.pop(name) for name in ("pipeline_class",) if name in options}
-        compiled: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=options, **more)
-        compile_it = compiled.compile
-    except (ImportError, AttributeError, TypeError) as error:
-        give_up_cache(error)
-        return None
-    compiled._cache = cache
-    compile_it()
-    return compiled
-
-
-_keep_alive: list[Any] = []  # an address is valid only while its compiled function exists
-
-
 def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function written by the user, for calls from kernels; it may allocate.
 
@@ -278,17 +151,16 @@ def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
     function = getattr(function, "py_func", function)
     if JIT_DISABLED:
         return function
-    load_compiler()
-    compiled: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=True)(function)
-    return compiled
+    return _compiler(f"{function.__name__!r}, a function by hand,").by_hand(function)
 
 
 def primitive_address(function: Callable[..., int], cached: bool) -> int:
-    """Compile a kernel of one primitive, a function of four pointers; returns its address.
+    """The address of a kernel of one primitive, a function of four pointers.
 
     cached: its source is in a file, by which Numba can cache it.
     """
     if JIT_DISABLED:
         python_primitives.append(function)
         return FIRST_ADDRESS + len(python_primitives) - 1
-    return _address(function, PRIMITIVE_SIGNATURE, _OPTIONS if cached else {**_OPTIONS, "_nrt": True}, cached)
+    found = built.address(function)
+    return found if found else int(_compiler_of(function).primitive_address(function, cached))

@@ -8,6 +8,9 @@ Primitives that are not compiled into the evaluators are C functions of four poi
 offset them with :func:`tail`: this is faster than arrays, which are passed as seven words and check each index for a
 negative value.  Pieces of a workspace are taken with :func:`cut`, which states their size; the tests without the JIT
 check it.
+
+Here are the forms of Python, which run where the JIT is disabled; the compiled ones are in
+:mod:`cardan.kernel.compiled_memory`.
 """
 
 from __future__ import annotations
@@ -18,15 +21,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba import config, types
-from numba.extending import intrinsic
+import numpy as np
 
-JIT_DISABLED = bool(config.DISABLE_JIT)
+from cardan.kernel import dual
+from cardan.kernel.dual import Dual, accessor, compiled_module
 
-_INTEGERS, _POINTER = types.CPointer(types.int64), types.CPointer(types.float64)
-EVALUATOR_SIGNATURE = types.int64(types.int64, _INTEGERS, *[_POINTER] * 6)
-PRIMITIVE_SIGNATURE = types.int64(_POINTER, _POINTER, _POINTER, _POINTER)
+JIT_DISABLED = dual.JIT_DISABLED
+
 FIRST_ADDRESS = 4096  # the first page of memory contains no function: a smaller number is the code of a primitive
 
 # with the JIT disabled, an address is an index into the first list, or FIRST_ADDRESS plus one into the second
@@ -34,6 +35,14 @@ python_evaluators: list[Callable[..., int]] = []
 python_primitives: list[Callable[..., int]] = []
 
 _python_arrays: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def plain(number: int) -> Any:
+    """A constant that kernels pass to other functions.
+
+    Numba gives each constant Python integer its own type, and would compile the function once for each value.
+    """
+    return np.int64(number)
 
 
 def address_of(array: Any) -> int:
@@ -52,243 +61,94 @@ def address_of(array: Any) -> int:
         return int(array.__array_interface__["data"][0])
 
 
-if JIT_DISABLED:
+@accessor
+def integers_at(address):  # type: ignore[no-untyped-def]
+    """The integers at an address (here: the array with that key)."""
+    return _python_arrays[address]
 
-    def integers_at(address):  # type: ignore[no-untyped-def]
-        """The integers at an address (here: the array with that key)."""
-        return _python_arrays[address]
 
-    floats_at = integers_at
-    address_in_kernel = address_of
+@accessor
+def floats_at(address):  # type: ignore[no-untyped-def]
+    """The floats at an address (here: the array with that key)."""
+    return _python_arrays[address]
 
-    def as_integers(floats):  # type: ignore[no-untyped-def]
-        """Memory of floats, reinterpreted as integers."""
-        return floats.view("int64")
 
-    def fma(a, b, c):  # type: ignore[no-untyped-def]
-        """a·b + c (here: rounded twice)."""
-        return a * b + c
+@accessor
+def address_in_kernel(array):  # type: ignore[no-untyped-def]
+    """:func:`address_of` an array, within a kernel."""
+    return address_of(array)
 
-    def pointer(array):  # type: ignore[no-untyped-def]
-        """Pointer to the first element of an array (here: the array)."""
-        return array
 
-    def tail(array, first):  # type: ignore[no-untyped-def]
-        """The array from element ``first`` on."""
-        if first < 0:
-            raise IndexError(f"tail starts at element {first}; it must be 0 or more, as for a pointer")
-        return array[first:]
+@accessor
+def as_integers(floats):  # type: ignore[no-untyped-def]
+    """Memory of floats, reinterpreted as integers."""
+    return floats.view("int64")
 
-    def cut(array, first, size):  # type: ignore[no-untyped-def]
-        """``size`` elements of the array from element ``first`` on (here: checked)."""
-        if first < 0 or size < 0 or first + size > len(array):
-            raise IndexError(f"{size} elements from {first} on do not fit into {len(array)}")
-        return array[first : first + size]
 
-    def piece(stride, first, size):  # type: ignore[no-untyped-def]
-        """An accessor (array, k): ``size`` elements from ``first`` on in item k; items are ``stride`` elements long."""
-        return lambda array, k: cut(array, stride * k + first, size)
+@accessor
+def fma(a, b, c):  # type: ignore[no-untyped-def]
+    """a·b + c (here: rounded twice)."""
+    return a * b + c
 
-    def view(pointer, size):  # type: ignore[no-untyped-def]
-        """The ``size`` numbers at a pointer, as an array (here: the first elements of an array)."""
-        return cut(pointer, 0, size)
 
-    def call_primitive(address, x, second, third, fourth):  # type: ignore[no-untyped-def]
-        """Call the kernel of a primitive at an address (here: the Python function with that index)."""
-        return python_primitives[address - FIRST_ADDRESS](x, second, third, fourth)
+@accessor
+def pointer(array):  # type: ignore[no-untyped-def]
+    """Pointer to the first element of an array (here: the array)."""
+    return array
 
-    def call_evaluator(address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]
-        """Call the evaluator at an address (here: the Python function with that index)."""
-        return python_evaluators[address](op, ints, floats, q, step, out, jacobian, work)
 
-    def read_clock(address, clock, time):  # type: ignore[no-untyped-def]
-        """time ← seconds and nanoseconds (here: of the clock of Python)."""
-        time[0], time[1] = divmod(clocks.perf_counter_ns(), 1_000_000_000)
-        return 0
+@accessor
+def tail(array, first):  # type: ignore[no-untyped-def]
+    """The array from element ``first`` on."""
+    if first < 0:
+        raise IndexError(f"tail starts at element {first}; it must be 0 or more, as for a pointer")
+    return array[first:]
 
-    def sleep_until(address, clock, flags, time, rest):  # type: ignore[no-untyped-def]
-        """Sleep until a time in seconds and nanoseconds."""
-        clocks.sleep(max(0.0, time[0] + 1e-9 * time[1] - 1e-9 * clocks.perf_counter_ns()))
-        return 0
 
-else:
+@accessor
+def cut(array, first, size):  # type: ignore[no-untyped-def]
+    """``size`` elements of the array from element ``first`` on (here: checked)."""
+    if first < 0 or size < 0 or first + size > len(array):
+        raise IndexError(f"{size} elements from {first} on do not fit into {len(array)}")
+    return array[first : first + size]
 
-    def _as_pointer(kind):  # type: ignore[no-untyped-def]
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            return builder.inttoptr(arguments[0], context.get_value_type(kind))
 
-        return generate
+def piece(stride, first, size):  # type: ignore[no-untyped-def]
+    """An accessor (array, k): ``size`` elements from ``first`` on in item k; items are ``stride`` elements long."""
 
-    @intrinsic
-    def integers_at(typing_context, address):  # type: ignore[no-untyped-def]
-        """A pointer to the integers at an address."""
-        return _INTEGERS(types.int64), _as_pointer(_INTEGERS)
+    def access(array: Any, k: int) -> Any:
+        return cut(array, stride * k + first, size)
 
-    @intrinsic
-    def floats_at(typing_context, address):  # type: ignore[no-untyped-def]
-        """A pointer to the floats at an address."""
-        return _POINTER(types.int64), _as_pointer(_POINTER)
+    return access if JIT_DISABLED else Dual(access, lambda: compiled_module(__name__).piece(stride, first, size))
 
-    @intrinsic
-    def address_in_kernel(typing_context, array):  # type: ignore[no-untyped-def]
-        """:func:`address_of` an array, within a kernel."""
 
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            return builder.ptrtoint(data, context.get_value_type(types.int64))
+@accessor
+def view(pointer, size):  # type: ignore[no-untyped-def]
+    """The ``size`` numbers at a pointer, as an array (here: the first elements of an array)."""
+    return cut(pointer, 0, size)
 
-        _check_contiguous(array)
-        return types.int64(array), generate
 
-    @intrinsic
-    def as_integers(typing_context, floats):  # type: ignore[no-untyped-def]
-        """Memory of floats, reinterpreted as integers."""
+@accessor
+def call_primitive(address, x, second, third, fourth):  # type: ignore[no-untyped-def]
+    """Call the kernel of a primitive at an address (here: the Python function with that index)."""
+    return python_primitives[address - FIRST_ADDRESS](x, second, third, fourth)
 
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            return builder.bitcast(arguments[0], context.get_value_type(_INTEGERS))
 
-        return _INTEGERS(_POINTER), generate
+@accessor
+def call_evaluator(address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]
+    """Call the evaluator at an address (here: the Python function with that index)."""
+    return python_evaluators[address](op, ints, floats, q, step, out, jacobian, work)
 
-    @intrinsic
-    def fma(typing_context, a, b, c):  # type: ignore[no-untyped-def]
-        """a·b + c, rounded once."""
 
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            return builder.fma(*arguments)
+@accessor
+def read_clock(address, clock, time):  # type: ignore[no-untyped-def]
+    """time ← seconds and nanoseconds (here: of the clock of Python)."""
+    time[0], time[1] = divmod(clocks.perf_counter_ns(), 1_000_000_000)
+    return 0
 
-        return types.float64(types.float64, types.float64, types.float64), generate
 
-    def _check_contiguous(kind):  # type: ignore[no-untyped-def]
-        if not (isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"):
-            raise TypeError(f"the argument is {kind}; it must be a contiguous array")
-
-    def _checked(kinds, element):  # type: ignore[no-untyped-def]
-        """The argument types, which must be pointers to ``element`` or contiguous arrays of it."""
-        for kind in kinds:
-            if kind != types.CPointer(element) and kind != types.Array(element, 1, "C"):
-                raise TypeError(f"the argument is {kind}; it must be a contiguous array of {element}")
-        return kinds
-
-    @intrinsic
-    def pointer(typing_context, array):  # type: ignore[no-untyped-def]
-        """Pointer to the first element of a contiguous array; kernels index it and offset it with :func:`tail`."""
-
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            return context.make_array(signature.args[0])(context, builder, arguments[0]).data
-
-        _check_contiguous(array)
-        return types.CPointer(array.dtype)(array), generate
-
-    def _from(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        """The first argument, a pointer or an array, offset by the second."""
-        kind = signature.args[0]
-        if isinstance(kind, types.CPointer):
-            return builder.gep(arguments[0], [arguments[1]])
-        from numba.np.arrayobj import populate_array
-
-        whole = context.make_array(kind)(context, builder, arguments[0])
-        rest = context.make_array(kind)(context, builder)
-        populate_array(
-            rest,
-            data=builder.gep(whole.data, [arguments[1]]),
-            shape=[builder.sub(whole.nitems, arguments[1])],
-            strides=[whole.itemsize],
-            itemsize=whole.itemsize,
-            meminfo=None,
-        )
-        return rest._getvalue()
-
-    @intrinsic
-    def tail(typing_context, array, first):  # type: ignore[no-untyped-def]
-        """A pointer or an array from element ``first`` on; the index is not checked."""
-        if not isinstance(array, types.CPointer):
-            _check_contiguous(array)
-        return array(array, types.intp), _from
-
-    @intrinsic
-    def cut(typing_context, array, first, size):  # type: ignore[no-untyped-def]
-        """As :func:`tail`, with a known size, checked only with the JIT disabled."""
-        if not isinstance(array, types.CPointer):
-            _check_contiguous(array)
-        return array(array, types.intp, types.intp), _from
-
-    def piece(stride, first, size):  # type: ignore[no-untyped-def]
-        """An accessor (array, k): ``size`` elements from ``first`` on in item k; items are ``stride`` elements long.
-
-        It is an intrinsic, since a jitted function would take 16 ms to compile in every kernel that calls it.
-        """
-
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            begin = builder.mul(arguments[1], context.get_constant(types.intp, stride))
-            begin = builder.add(begin, context.get_constant(types.intp, first))
-            return _from(context, builder, signature, (arguments[0], begin))
-
-        @intrinsic
-        def access(typing_context, array, k):  # type: ignore[no-untyped-def]
-            if not isinstance(array, types.CPointer):
-                _check_contiguous(array)
-            return array(array, types.intp), generate
-
-        return access
-
-    @intrinsic
-    def view(typing_context, pointer, size):  # type: ignore[no-untyped-def]
-        """The ``size`` numbers at a pointer, as an array that does not own its memory."""
-
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            from numba.np.arrayobj import populate_array
-
-            array = context.make_array(signature.return_type)(context, builder)
-            width = context.get_constant(types.intp, 8)
-            populate_array(
-                array, data=arguments[0], shape=[arguments[1]], strides=[width], itemsize=width, meminfo=None
-            )
-            return array._getvalue()
-
-        return types.Array(pointer.dtype, 1, "C")(pointer, types.intp), generate
-
-    def _pointer(context, builder, kind, value):  # type: ignore[no-untyped-def]
-        """A pointer unchanged, or the pointer to the first element of an array."""
-        return value if isinstance(kind, types.CPointer) else context.make_array(kind)(context, builder, value).data
-
-    def _call(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        """Call the C function at the address in the first argument; arrays are passed as pointers."""
-        values = [
-            value if isinstance(kind, types.Integer) else _pointer(context, builder, kind, value)
-            for kind, value in zip(signature.args[1:], arguments[1:], strict=True)
-        ]
-        function = ir.FunctionType(context.get_value_type(types.int64), [value.type for value in values])
-        return builder.call(builder.inttoptr(arguments[0], function.as_pointer()), values)
-
-    @intrinsic
-    def call_primitive(typing_context, address, x, second, third, fourth):  # type: ignore[no-untyped-def]
-        """Call the kernel of a primitive at an address, with pointers to the first elements of four arrays."""
-        return types.int64(types.int64, *_checked((x, second, third, fourth), types.float64)), _call
-
-    @intrinsic
-    def call_evaluator(typing_context, address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]
-        """Call the evaluator at an address."""
-        tables = (*_checked((ints,), types.int64), *_checked((floats, q, step, out, jacobian, work), types.float64))
-        return types.int64(types.int64, types.int64, *tables), _call
-
-    def _call_system(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        """Call the C function at the address in the first argument; integers are passed as int, arrays as pointers."""
-        number = ir.IntType(32)
-        values = [
-            builder.trunc(value, number) if isinstance(kind, types.Integer) else _pointer(context, builder, kind, value)
-            for kind, value in zip(signature.args[1:], arguments[1:], strict=True)
-        ]
-        function = ir.FunctionType(number, [value.type for value in values])
-        found = builder.call(builder.inttoptr(arguments[0], function.as_pointer()), values)
-        return builder.sext(found, context.get_value_type(types.int64))
-
-    @intrinsic
-    def read_clock(typing_context, address, clock, time):  # type: ignore[no-untyped-def]
-        """Call clock_gettime at an address: time ← seconds and nanoseconds of that clock."""
-        return types.int64(types.int64, types.int64, *_checked((time,), types.int64)), _call_system
-
-    @intrinsic
-    def sleep_until(typing_context, address, clock, flags, time, rest):  # type: ignore[no-untyped-def]
-        """Call clock_nanosleep at an address, until a time in seconds and nanoseconds (flags: 1)."""
-        tables = _checked((time, rest), types.int64)
-        return types.int64(types.int64, types.int64, types.int64, *tables), _call_system
+@accessor
+def sleep_until(address, clock, flags, time, rest):  # type: ignore[no-untyped-def]
+    """Sleep until a time in seconds and nanoseconds."""
+    clocks.sleep(max(0.0, time[0] + 1e-9 * time[1] - 1e-9 * clocks.perf_counter_ns()))
+    return 0

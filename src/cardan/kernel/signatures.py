@@ -11,15 +11,13 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from itertools import product
 from typing import Any
 
 from numba import types
 
-from cardan.kernel import jit
+from cardan.kernel.compiled_memory import EVALUATOR_SIGNATURE, PRIMITIVE_SIGNATURE
 from cardan.kernel.listed import LISTED
-from cardan.kernel.memory import EVALUATOR_SIGNATURE, JIT_DISABLED, PRIMITIVE_SIGNATURE
 
 LETTERS: dict[str, Any] = {
     "d": types.float64,
@@ -71,15 +69,3 @@ def unlisted() -> list[str]:
                 if arguments not in known and (called := write(arguments)) is not None:
                     found.append(f"{module}.{name}: {called}")
     return found
-
-
-def compile_kernel(module: str, name: str, text: str) -> None:
-    """Compile a listed kernel, or load its machine code."""
-    function: Any = getattr(import_module(module), name)
-    if text == "PRIMITIVE":
-        jit.primitive_address(function, True)
-    elif text == "EVALUATOR":
-        jit.evaluator(function)
-    elif not JIT_DISABLED:
-        for signature in read(text):
-            function.compile(signature)
