@@ -265,6 +265,7 @@ DECLARED = (  # modules with tables and workspaces, in the order of the page
     "cardan.solvers._newton",
     "cardan.solvers._algorithm_1",
     "cardan.solvers._levenberg_marquardt",
+    "cardan.constraints.tables",
     "cardan.coordinates.tables",
     "cardan.analysis.tables",
     "cardan.joints.tables",

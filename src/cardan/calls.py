@@ -6,7 +6,6 @@ Python has refused it, so that a valid call does not wait for a check.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -110,7 +109,9 @@ def _given_twice(taken: Sequence[inspect.Parameter], options: Mapping[str, Any])
 
 def offer(word: str, valid: Sequence[str]) -> str:
     """The names that are near to a word, or all of them."""
-    near = difflib.get_close_matches(word, valid, n=3)
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, valid, n=3)
     if near:
         return f"did you mean {', '.join(map(repr, near))}?"
     return f"it has {', '.join(map(repr, valid))}" if valid else "it has none that is given by name"

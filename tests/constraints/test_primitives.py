@@ -12,12 +12,13 @@ from scipy.spatial.transform import Rotation
 
 import cardan as cd
 from cardan.constraints import kernels as addresses
+from cardan.constraints._calls import call_curvature
 from cardan.constraints._generated import primitive_curvature
 from cardan.constraints.registry import LENGTH_POWER, REGISTRY, FeatureKind
 from cardan.coordinates import formulations
 from cardan.coordinates._features import update_primitive
 from cardan.kernel.jit import jit
-from cardan.kernel.memory import FIRST_ADDRESS, call_primitive
+from cardan.kernel.memory import FIRST_ADDRESS
 from cardan.math._kernels import SERIES_BELOW
 from cardan.system.parts import CountedAngle, Feature
 from cardan.system.relations import Bundle, Relation
@@ -573,7 +574,7 @@ def kernels(code, curvature_code, x, velocity, constants, f, partials, curvature
     if curvature_code < FIRST_ADDRESS:
         primitive_curvature(curvature_code, x, velocity, constants, curvature)
     else:
-        call_primitive(curvature_code, x, velocity, constants, curvature)
+        call_curvature(curvature_code, x, velocity, constants, curvature)
 
 
 @pytest.mark.slow

@@ -18,12 +18,13 @@ import pytest
 
 import cardan as cd
 from cardan.constraints import kernels, user_kernels
+from cardan.constraints._calls import call_curvature, call_value
 from cardan.constraints.expression import FUNCTIONS, Graph
 from cardan.constraints.registry import KINDS, REGISTRY
 from cardan.constraints.user import MOST_ROWS, Recipe
 from cardan.coordinates import formulations
 from cardan.kernel.jit import jit
-from cardan.kernel.memory import JIT_DISABLED, call_evaluator, call_primitive
+from cardan.kernel.memory import JIT_DISABLED, call_evaluator
 from cardan.solvers.tables import JACOBIAN, Structure
 from later import Later
 from layers import sampled
@@ -166,12 +167,12 @@ def test_a_primitive_declared_by_a_user_assembles_as_the_built_in_one(name, form
 
 @jit
 def _value(address, x, c, f, df):
-    call_primitive(address, x, c, f, df)
+    call_value(address, x, c, f, df)
 
 
 @jit
 def _curvature(address, x, v, c, g):
-    call_primitive(address, x, v, c, g)
+    call_curvature(address, x, v, c, g)
 
 
 def evaluated(primitive, x, c, v):

@@ -21,9 +21,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from fractions import Fraction
 from itertools import combinations
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -32,6 +31,9 @@ from cardan.math import euler
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import System
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 SLACK: Final = 4.0  # of the tolerance, per joint: a vector of three rows deviates by up to √3 times its bound
 ROUNDING: Final = 256 * float(np.finfo(float).eps)  # of the lengths computed here, relative to the coordinates
@@ -146,6 +148,8 @@ def _least_error(equations: list[tuple[list[tuple[int, float]], float]]) -> floa
     Exact elimination.  Where a combination Σ y_k of the equations has no unknowns left, but a right side e, every
     solution misses one of them by |e|/Σ|y_k| at least.
     """
+    from fractions import Fraction
+
     pivots: dict[int, tuple[dict[int, Fraction], Fraction, dict[int, Fraction]]] = {}
     worst = Fraction(0)
     for k, (terms, value) in enumerate(equations):
@@ -169,7 +173,7 @@ def _least_error(equations: list[tuple[list[tuple[int, float]], float]]) -> floa
 
 def _difference(a: dict[int, Fraction], factor: Fraction, b: dict[int, Fraction]) -> dict[int, Fraction]:
     """a − factor·b, without zeros."""
-    found = {j: a.get(j, Fraction(0)) - factor * b.get(j, Fraction(0)) for j in {**a, **b}}
+    found = {j: a.get(j, 0) - factor * b.get(j, 0) for j in {**a, **b}}
     return {j: value for j, value in found.items() if value}
 
 

@@ -224,7 +224,7 @@ CURVATURE_STEP = 1e-3  # step of a feature, relative to its size; the error of f
 
 
 def by_hand_module(kinds: Sequence[FeatureKind], parameters: int, rows: int) -> str:
-    """The text of the kernels around two functions by hand, ``value_by_hand`` and ``derivative_by_hand``.
+    """The text of the kernels around two functions by hand, ``value_by_hand`` and ``derivative_by_hand``, and ``view``.
 
     ẋᵀ f_xx ẋ = d/dt (∂f(x + t ẋ) ẋ) is computed from five points.  Between neighbours, a vector moves by at most
     CURVATURE_STEP, and a point by at most CURVATURE_STEP times the largest coordinate of all points.  The result does
@@ -251,8 +251,6 @@ def by_hand_module(kinds: Sequence[FeatureKind], parameters: int, rows: int) -> 
 from math import nan
 
 from numpy import empty
-
-from cardan.kernel.memory import view
 
 
 def primitive(x, c, f, df):

@@ -11,6 +11,7 @@ code by source file:
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import logging
 import os
@@ -18,7 +19,9 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Hashable, Iterable
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,6 +33,22 @@ from cardan.kernel import announce
 log = logging.getLogger("cardan")
 
 _addresses: dict[Hashable, int] = {}
+
+
+@cache
+def compiles_functions() -> bool:
+    """Whether functions of the user become kernels of their own, which needs Numba, the extra ``cardan[jit]``.
+
+    Otherwise recorded ones are interpreted (:mod:`.tape`), and those by hand are called by Python.
+    """
+    from cardan.kernel.memory import JIT_DISABLED
+
+    if JIT_DISABLED:  # then all kernels are functions of Python
+        return True
+    try:
+        return os.environ.get("CARDAN_KERNELS") != "built" and find_spec("numba") is not None
+    except ImportError:  # what looks for modules may refuse to look for this one
+        return False
 
 
 def address(primitive: Primitive) -> int:
@@ -76,10 +95,8 @@ def _address(primitive: Primitive, suffix: str) -> int:
     key = (*primitive.kernel(), suffix)
     found = _addresses.get(key)
     if found is None:
-        from cardan.kernel import jit
-
         try:
-            found = _addresses[key] = jit.primitive_address(*_function(primitive, suffix))
+            found = _addresses[key] = _made(primitive, suffix)
         except Exception as error:  # compilation can raise exceptions other than Numba's
             if primitive.is_traced:
                 raise
@@ -88,6 +105,43 @@ def _address(primitive: Primitive, suffix: str) -> int:
                 "numbers, math and NumPy on arrays of floats, as far as Numba supports them"
             ) from error
     return found
+
+
+def _made(primitive: Primitive, suffix: str) -> int:
+    """The address of a kernel, which is compiled or loaded; of a user's primitive without a compiler, of its tape or of
+    its function in Python."""
+    from cardan.kernel import jit
+
+    if primitive.code >= 0 or primitive.is_contact or compiles_functions():
+        return jit.primitive_address(*_function(primitive, suffix))
+    if not primitive.is_traced:
+        return _in_python(primitive, suffix)
+    from cardan.constraints import tape
+
+    return tape.address(primitive.text, f"primitive{suffix}")
+
+
+def _in_python(primitive: Primitive, suffix: str) -> int:
+    """The address of a primitive by hand that Python evaluates: 10 µs, where a compiled one takes 0.1."""
+    import numpy as np
+
+    def view(pointer: Any, size: int) -> Any:
+        return np.ctypeslib.as_array(pointer, (size,))
+
+    value, derivative = primitive.origin.value, primitive.origin.derivative
+    plain = getattr(value, "py_func", value), getattr(derivative, "py_func", derivative)
+    function = _by_hand(primitive.text, *plain, suffix, view)
+
+    def call(*pointers: Any) -> int:
+        with np.errstate(all="ignore"):
+            return function(*pointers)
+
+    kept = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.POINTER(ctypes.c_double)] * 4)(call)
+    _callbacks.append(kept)
+    return int(ctypes.cast(kept, ctypes.c_void_p).value or 0)
+
+
+_callbacks: list[Any] = []  # an address is valid only while its function exists
 
 
 def _reason(error: Exception) -> str:
@@ -106,29 +160,33 @@ def _function(primitive: Primitive, suffix: str) -> tuple[Callable[..., int], bo
     if primitive.is_contact:
         return getattr(import_module(primitive.origin.module), primitive.origin.function + suffix), True
     if not primitive.is_traced:
-        return _by_hand(primitive, suffix), False
+        from cardan.kernel import jit
+        from cardan.kernel.memory import view
+
+        own = primitive.origin
+        return _by_hand(primitive.text, jit.by_hand(own.value), jit.by_hand(own.derivative), suffix, view), False
     namespace, has_file = load_module(primitive.text)
     return namespace[f"primitive{suffix}"], has_file
 
 
-def _by_hand(primitive: Primitive, suffix: str) -> Callable[..., int]:
-    """The kernel around the user's two functions.  It is not cached, since Numba would not notice an edit of them."""
-    from cardan.kernel import jit
+def _by_hand(text: str, value: Any, derivative: Any, suffix: str, view: Any) -> Callable[..., int]:
+    """The kernel around the user's two functions.  It is not cached, since Numba would not notice an edit of them.
 
-    namespace: dict[str, Any] = {"__name__": "cardan_primitive_by_hand"}
-    for name in ("value", "derivative"):
-        namespace[f"{name}_by_hand"] = jit.by_hand(getattr(primitive.origin, name))
-    exec(compile(primitive.text, "<primitive by hand>", "exec"), namespace)
+    view: makes an array of a pointer.
+    """
+    namespace: dict[str, Any] = {"__name__": "cardan_primitive_by_hand", "view": view}
+    namespace |= {"value_by_hand": value, "derivative_by_hand": derivative}
+    exec(compile(text, "<primitive by hand>", "exec"), namespace)
     function: Callable[..., int] = namespace[f"primitive{suffix}"]
     return function
 
 
 def load_module(text: str) -> tuple[dict[str, Any], bool]:
     """Execute the text of a generated module; returns its namespace, and whether the text is in a file."""
-    from cardan.kernel import cache
+    from cardan.kernel.cache import CACHE_DIRECTORY
 
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
-    path = _source_file(cache.CACHE_DIRECTORY, f"primitive_{digest}.py", text)
+    path = _source_file(CACHE_DIRECTORY, f"primitive_{digest}.py", text)
     name = str(path) if path is not None else f"<primitive {digest}>"
     module = ModuleType(f"cardan_primitive_{digest}")
     module.__file__ = name
@@ -141,10 +199,10 @@ def _source_file(root: Path | None, name: str, text: str) -> Path | None:
     """The file with this text in the private directory under root; None if it cannot be written safely."""
     if root is None:
         return None
-    from cardan.kernel import cache
+    from cardan.kernel.cache import private
 
     try:
-        path = cache.private(root / "primitives") / name
+        path = private(root / "primitives") / name
         if not _contains(path, text):
             _write(path, text)
         return path if _contains(path, text) else None

@@ -7,6 +7,7 @@ Reads the packed tables and q; writes the rotation matrices, x and ∂f/∂x to 
 
 from math import floor, pi
 
+from cardan.constraints._calls import call_value
 from cardan.constraints._generated import evaluate_primitive
 from cardan.coordinates._records import (
     AXES,
@@ -20,7 +21,7 @@ from cardan.coordinates._records import (
     workspace,
 )
 from cardan.kernel.jit import inner
-from cardan.kernel.memory import FIRST_ADDRESS, call_evaluator, call_primitive, cut, piece, tail
+from cardan.kernel.memory import FIRST_ADDRESS, call_evaluator, cut, piece, tail
 from cardan.math._kernels import unwrapped
 from cardan.system.tables import ANGLE, ORIENTATION, POINT, SCALAR, AngleRecord, Feature
 
@@ -131,7 +132,7 @@ def update_primitive(code, x, c, f, df):
     if code < FIRST_ADDRESS:
         evaluate_primitive(code, x, c, f, df)
     else:
-        call_primitive(code, x, c, f, df)
+        call_value(code, x, c, f, df)
 
 
 @inner

@@ -20,11 +20,12 @@ where they are chosen, coordinates.
 
 from math import atan2, cos, nan, pi, sin, sqrt
 
+from cardan.constraints._calls import call_value
 from cardan.coordinates._features import multiply, update_counted_angles
 from cardan.coordinates._records import counted_angles, pose, quaternion
 from cardan.coordinates.tables import JointFrame, Limb, LimbFloats, MotionFloats, MotionScratch, Search
 from cardan.kernel.jit import inner
-from cardan.kernel.memory import call_primitive, cut, tail
+from cardan.kernel.memory import cut, tail
 from cardan.math._kernels import half_sine_ratio
 from cardan.solvers.tables import ENTER, RETRACT
 from cardan.system.tables import ABOUT_Z, ANYHOW, BY_USER, CROSSED, STILL
@@ -188,7 +189,7 @@ def update_motion(limb, floats, c, scratch):
     """A″ and d″ of a motion of the user's own at its coordinates c, and their derivatives, into scratch."""
     search = MotionFloats(tail(floats, limb.numbers)).search
     numbers = tail(search.as_floats, SEARCH * limb.translations)
-    call_primitive(limb.kernel, c, numbers, scratch.motion, scratch.partials)
+    call_value(limb.kernel, c, numbers, scratch.motion, scratch.partials)
 
 
 @inner

@@ -16,12 +16,13 @@ rates   (kind, s, p, A, v, x, rate, bias): ẋ and bias of one feature; v are th
 where s are the feature's local coordinates, p and A the quaternion and the rotation matrix of its body.
 """
 
+from cardan.constraints._calls import call_curvature
 from cardan.constraints._generated import primitive_curvature
 from cardan.coordinates._features import expand, multiply, rotate, update_features, update_matrices, update_primitive
 from cardan.coordinates._records import curvature_codes, features, matrix, quaternion, workspace
 from cardan.kernel.fields import after
 from cardan.kernel.jit import inner
-from cardan.kernel.memory import FIRST_ADDRESS, call_primitive, cut, tail
+from cardan.kernel.memory import FIRST_ADDRESS, cut, tail
 from cardan.solvers.tables import GAMMA, JACOBIAN, MOTION
 from cardan.system.tables import ANGLE, FEATURE, ORIENTATION, SCALAR, TIMED, Feature, Link
 
@@ -61,7 +62,7 @@ def walk(op, system, floats, q, v, target, width, chain, convert, rates):
                 if code < FIRST_ADDRESS:
                     primitive_curvature(code, x, rate, c, g)
                 else:
-                    call_primitive(code, x, rate, c, g)
+                    call_curvature(code, x, rate, c, g)
                 for i in range(rows):
                     s = g[i]
                     for j in range(record.components):

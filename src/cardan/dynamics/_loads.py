@@ -16,6 +16,7 @@ the arguments of one function.
 
 from math import nan, pi, sqrt, tanh
 
+from cardan.constraints._calls import call_value
 from cardan.coordinates._records import matrix
 from cardan.dynamics.tables import (
     APART,
@@ -37,7 +38,7 @@ from cardan.dynamics.tables import (
     Wrench,
 )
 from cardan.kernel.jit import evaluator, exact_inner, inner, plain
-from cardan.kernel.memory import call_evaluator, call_primitive, cut, tail
+from cardan.kernel.memory import call_evaluator, cut, tail
 from cardan.solvers._blocks import add_transpose_times, times
 from cardan.solvers.tables import JACOBIAN as JACOBIAN_OPERATION
 
@@ -77,7 +78,7 @@ def effort(law, numbers, t, x, rate, scratch):
         scratch[0] = t
         scratch[1] = x
         scratch[2] = rate
-        call_primitive(law.function, scratch, numbers, tail(scratch, 3), tail(scratch, 4))
+        call_value(law.function, scratch, numbers, tail(scratch, 3), tail(scratch, 4))
         return scratch[3]
     return 0.0
 

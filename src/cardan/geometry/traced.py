@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from cardan.geometry import intervals, tables
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.patches import Patch
 from cardan.geometry.shape import Shape
+from cardan.lazy import LazyModule
+
+_traced = LazyModule("cardan.geometry._traced")
 
 ROOTS = {1: 64, 2: 16}  # boxes per parameter, by the number of parameters
 
@@ -50,22 +54,36 @@ class Traced(Shape):
         freedoms = len(limits)
         self._graph, self._rows = graph, rows
         flat = [x for limit in limits for x in limit] + [0.0] * (6 - 3 * freedoms)
-        ints = np.array([freedoms, freedoms, 0, 0, 0, 0, 0, 8, 0], dtype=np.int64)
-        self._text = _TEXT.format(imports=_IMPORTS.strip(), body=_body(graph, rows, freedoms))
+        # more: addresses of the evaluator, and of the tape if it is interpreted
+        ints = np.array([freedoms, freedoms, 0, 0, 0, 0, 0, 8, 0, 0], dtype=np.int64)
+        self._text = _body(graph, rows, freedoms)
         self._address = 0
         super().__init__("", ints, np.array(flat))
 
     @property
     def address(self) -> int:
-        """Address of the evaluator, which is compiled at first use."""
+        """Address of the evaluator, which is compiled at first use, or interprets a tape."""
         if not self._address:
-            from cardan.constraints.kernels import load_module
-            from cardan.kernel import announce, jit
+            from cardan.constraints.kernels import compiles_functions
 
-            namespace, _ = load_module(self._text)
-            with announce.named(f"your own {'surface' if self.freedoms == 2 else 'curve'}"):
-                self._address = jit.evaluator(namespace["evaluate"])
+            self._address = self._compiled() if compiles_functions() else self._interpreted()
         return self._address
+
+    def _compiled(self) -> int:
+        from cardan.constraints.kernels import load_module
+        from cardan.kernel import announce, jit
+
+        namespace, _ = load_module(_TEXT.format(imports=_IMPORTS.strip(), body=self._text))
+        with announce.named(f"your own {'surface' if self.freedoms == 2 else 'curve'}"):
+            return int(jit.evaluator(namespace["evaluate"]))
+
+    def _interpreted(self) -> int:
+        from cardan.constraints import tape
+
+        self.ints.flags.writeable = True
+        self.ints[-1] = tape.address_of_statements(dedent(self._text))
+        self.ints.flags.writeable = False
+        return int(_traced.EVALUATE)
 
     def _evaluate(self, q: FloatArray, order: int, check: bool = False) -> FloatArray:
         """As of every shape.  Samples of contacts are interpreted if the kernel is not compiled yet: they agree with

@@ -41,6 +41,7 @@ LISTED: Final = {
         "radial_curvature": "PRIMITIVE",
         "twist_curvature": "PRIMITIVE",
     },
+    "cardan.constraints._tape": {"_run": "EVALUATOR", "_run_wide": "EVALUATOR"},
     "cardan.coordinates._euler_angles": {"_evaluate": "EVALUATOR", "evaluate_motion": "EVALUATOR"},
     "cardan.coordinates._euler_parameters": {"_evaluate": "EVALUATOR", "evaluate_motion": "EVALUATOR"},
     "cardan.coordinates._judging": {
@@ -90,6 +91,7 @@ LISTED: Final = {
     "cardan.geometry._search": {"search": "q"},
     "cardan.geometry._taylor": {"_enclose": "EVALUATOR"},
     "cardan.geometry._tensor": {"_evaluate": "EVALUATOR"},
+    "cardan.geometry._traced": {"_evaluate": "EVALUATOR"},
     "cardan.geometry._trim": {"_trim": "EVALUATOR"},
     "cardan.interact._dynamic": {
         "_solve": "EVALUATOR",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,20 +14,24 @@ Table = tuple[Sequence[str], Iterable[Sequence[Any]]]  # titles of the columns, 
 
 def as_html(text: str, *tables: Table) -> str:
     """A text with its line breaks, then tables of at most MOST_ROWS rows each."""
+    from html import escape
+
     return "".join([f"<pre>{escape(text)}</pre>", *(_table(titles, list(rows)) for titles, rows in tables)])
 
 
 def _table(titles: Sequence[str], rows: list[Sequence[Any]]) -> str:
+    from html import escape
+
     if not rows:
         return ""
     head = "".join(f"<th>{escape(title)}</th>" for title in titles)
-    body = "".join(f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in rows[:MOST_ROWS])
+    body = "".join(f"<tr>{''.join(f'<td>{_cell(cell, escape)}</td>' for cell in row)}</tr>" for row in rows[:MOST_ROWS])
     more = len(rows) - MOST_ROWS
     last = f"<tr><td colspan={len(titles)}>and {more} more</td></tr>" if more > 0 else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}{last}</tbody></table>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, escape: Callable[[str], str]) -> str:
     return f"{value:.6g}" if isinstance(value, float) else escape(str(value))
 
 
