@@ -40,7 +40,7 @@ TARGETS = {
     "x86_64-linux": Target("x86_64-unknown-linux-gnu", "x86-64-v3"),
     "aarch64-linux": Target("aarch64-unknown-linux-gnu", "generic"),
     "aarch64-macos": Target("arm64-apple-macosx11.0.0", "apple-m1"),
-    "x86_64-windows": Target("x86_64-pc-windows-msvc", "x86-64-v3"),
+    "x86_64-windows": Target("x86_64-w64-windows-gnu", "x86-64-v3"),  # to be linked by zig, clang or gcc
     "wasm32": Target(
         "wasm32-unknown-unknown", "", "+bulk-memory,+nontrapping-fptoint,+sign-ext,+mutable-globals,+multivalue"
     ),
@@ -81,7 +81,7 @@ MATHS |= {
     "round",
 }
 MEMORY = {"memcpy", "memmove", "memset"}
-ALLOWED = MATHS | MEMORY | {"__sincos_stret", "bzero", "memset_pattern16", "__chkstk", "_fltused"}
+ALLOWED = MATHS | MEMORY | {"__sincos_stret", "bzero", "memset_pattern16", "___chkstk_ms"}
 
 
 def symbol_of(key: str) -> str:

@@ -14,14 +14,14 @@ collect_ignore_glob = [] if find_spec("OCP") else ["test_*.py"]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def forks() -> Iterator[None]:
+def forks() -> Iterator[Forks | None]:
     from cardan.cad import step
 
     if sys.platform != "linux":
-        yield
+        yield None
         return
     with pytest.MonkeyPatch.context() as patch:
         forks = Forks(step.child.__file__)
         patch.setattr(step, "subprocess", forks)
-        yield
+        yield forks
         forks.close()

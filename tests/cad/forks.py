@@ -22,6 +22,7 @@ class Forks:
 
     def __init__(self, script: str) -> None:
         self._script = script
+        self.used: list[tuple[float, float]] = []  # of each fork: its processor time [s], its largest memory [MB]
         self._server = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
@@ -39,20 +40,22 @@ class Forks:
             is_late = not select.select([self._server.stdout], [], [], timeout)[0]
             if is_late:
                 os.kill(process, signal.SIGKILL)
-            status = int(self._server.stdout.readline())
+            status, seconds, megabytes = map(float, self._server.stdout.readline().split())
+            self.used.append((seconds, megabytes))
             if is_late:
                 raise subprocess.TimeoutExpired(command, timeout)
             stderr.seek(0)
-            return subprocess.CompletedProcess(command, status, "", stderr.read())
+            return subprocess.CompletedProcess(command, int(status), "", stderr.read())
 
 
 def serve() -> None:
-    """For each line of stdin: the number of the forked process, and then how it ended."""
+    """For each line of stdin: the number of the forked process, and then how it ended, and what it used."""
     import runpy
 
     import numpy  # noqa: F401
-    import OCP.gp  # noqa: F401
+    from OCP.STEPCAFControl import STEPCAFControl_Reader
 
+    STEPCAFControl_Reader()  # makes the tables of all entities
     for line in sys.stdin:
         arguments, owner, descriptor = json.loads(line)
         process = os.fork()
@@ -66,7 +69,9 @@ def serve() -> None:
             runpy.run_path(arguments[0], run_name="__main__")
             sys.exit(0)
         print(process, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
+        _, status, used = os.wait4(process, 0)
+        seconds, megabytes = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024.0
+        print(os.waitstatus_to_exitcode(status), seconds, megabytes, flush=True)
 
 
 if __name__ == "__main__":

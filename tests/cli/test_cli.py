@@ -24,6 +24,7 @@ from cardan import examples
 from cardan.analysis.move import _Path
 from cardan.cli import VERBS, main, output, parser, solve, warmup
 from cardan.examples import GALLERY, Example, installed
+from cardan.kernel.listed import LISTED
 from gallery import rsur
 
 Captured = pytest.CaptureFixture[str]
@@ -904,13 +905,13 @@ def test_warmup_reports_progress_on_stderr(capsys: Captured) -> None:
     assert captured.out.startswith("all kernels are ready: ")
     assert main(["warmup", "--json"]) == 0
     document = read_json(capsys)
-    assert document["seconds"] >= max(document["groups"].values())
-    for words in ("levenberg_marquardt in manifold", "newton in euler_parameters", "restarts", "diagnosis"):
-        assert words in document["groups"]
+    assert document["seconds"] >= max(document["modules"].values())
+    assert [f"cardan.{name}" for name in document["modules"]] == list(LISTED)
 
 
-def test_warmup_omits_groups_that_took_no_time(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warmup, "groups", lambda _: [("quick", lambda: None), ("slow", lambda: time.sleep(0.02))])
+def test_warmup_omits_modules_that_took_no_time(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warmup, "LISTED", {"cardan.quick": {}, "cardan.slow": {}})
+    monkeypatch.setattr(warmup, "compile_module", lambda name: time.sleep(0.02 if name == "cardan.slow" else 0.0))
     assert main(["warmup"]) == 0
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith(" s  slow")

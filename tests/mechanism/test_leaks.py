@@ -39,8 +39,11 @@ def resident():
 
 
 def growth(work, first, count):
-    """By how many bytes the process grows in ``count`` calls, after ``first`` ones that fill what is kept once."""
-    for k in range(first):
+    """By how many bytes the process grows in ``count`` calls.
+
+    At least ``first`` calls before fill what is kept once, and leave as much garbage as the collector waits for.
+    """
+    for k in range(max(first, count // 10)):
         work(k)
     before = resident()
     for k in range(count):
@@ -118,3 +121,24 @@ def test_simulations_do_not_grow_the_process(count):
         assert sim.ok and sim.reaction("pin").force.shape[0] == len(sim.times)
 
     assert growth(simulate, 30, count) < MOST_BYTES
+
+
+def test_mechanisms_that_are_read_and_not_kept_are_freed(tmp_path):
+    """By the collector, which is not called here."""
+    engine().save(tmp_path / "engine.toml")
+    for _ in range(600):
+        cd.load(tmp_path / "engine.toml")
+    assert sum(type(one) is cd.Mechanism for one in gc.get_objects()) < 600
+
+
+@parts(300, 20_000)
+def test_files_do_not_grow_the_process(count, tmp_path):
+    m = engine()
+
+    def save_and_load(k):
+        if k % 20 == 0:
+            m["radius"].value = 0.1 + 0.0001 * (k % 7)
+            m.save(tmp_path / "engine.toml")
+        assert cd.load(tmp_path / "engine.toml") == m
+
+    assert growth(save_and_load, 600, count) < MOST_BYTES

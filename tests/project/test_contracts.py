@@ -82,7 +82,7 @@ def test_lazy_imports_point_down_too() -> None:
     found = lazy_imports()
     assert len({other for _, other in found}) > 40  # the kernels are loaded in this way
     for name, other in found - UPWARDS.keys():
-        if name not in ("cardan", "cardan.lazy"):
+        if name not in ("cardan", "cardan.lazy", "cardan.kernel.listed"):  # the last is a list of names
             assert layer(name) <= layer(other), f"{name} imports {other}, which is in a layer above"
     assert UPWARDS.keys() <= found, "an exception that is no longer needed"
 

@@ -28,6 +28,7 @@ import numpy as np
 
 from cardan.analysis.common_direction import displacements_contradict
 from cardan.math import euler
+from cardan.system import reading
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import System
@@ -101,16 +102,14 @@ def _records(system: System, floats: list[float]) -> list[tuple[str, list[Node],
         for record in system._source.records
     ]
     for (_, primitive, _), at in zip(system.rows, system.starts[:-1].tolist(), strict=True):
-        first = at + layout.RECORD + ints[at + layout.SLOTS]
         nodes: list[Node] = []
         is_fixed = primitive.code >= 0 and not at_variables[len(found)]
         if is_fixed:
-            for f in range(first, first + layout.FEATURE * ints[at + layout.FEATURES], layout.FEATURE):
-                kind, source = ints[f + layout.KIND], ints[f + layout.SOURCE]
+            for kind, body, _, source, _ in reading.features(ints, at):
                 size = 4 if kind == layout.ORIENTATION else 3
                 value = (float(source),) if kind == layout.ANGLE else tuple(floats[source : source + size])
-                nodes.append((max(ints[f + layout.BODY], -1), value))
-        par = ints[at + layout.PAR]
+                nodes.append((max(body, -1), value))
+        par = reading.record(ints, at).par
         found.append((primitive.name if is_fixed else "", nodes, floats[par : par + len(primitive.parameters)]))
     return found
 

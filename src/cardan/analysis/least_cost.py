@@ -456,13 +456,13 @@ def _curvature(
 ) -> FloatArray:
     """Zᵀ H Z, symmetric."""
     z, columns = here.null, here.columns
-    own = multipliers[: here.weights.size] * here.weights
+    of_rows = multipliers[: here.weights.size] * here.weights  # without those of bounds and limits
     _, _, hessian = cost(q[first : first + free])
     scales = columns[-free:]
     found = z[-free:].T @ (hessian * np.outer(scales, scales)) @ z[-free:]
     for k in range(z.shape[1]):
         sides = [problem.jacobian(problem.retract(q, sign * PROBE * z[:, k] * columns))[1] for sign in (1.0, -1.0)]
-        found[:, k] += z.T @ (columns * ((sides[0] - sides[1]).T @ own)) / (2.0 * PROBE)
+        found[:, k] += z.T @ (columns * ((sides[0] - sides[1]).T @ of_rows)) / (2.0 * PROBE)
     return 0.5 * (found + found.T)
 
 

@@ -23,6 +23,7 @@ from cardan.analysis import attempts
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.starts import start_angles, start_coordinates
 from cardan.coordinates import formulations
+from cardan.system import reading
 from cardan.system import tables as layout
 from cardan.system.system import System
 
@@ -76,20 +77,16 @@ def _bodies_of_relations(system: System) -> list[Bodies]:
     ints = system.ints.tolist()
     found = []
     for at in system.starts[:-1].tolist():
-        first = at + layout.RECORD + ints[at + layout.SLOTS]
-        features = range(first, first + layout.FEATURE * ints[at + layout.FEATURES], layout.FEATURE)
-        kinds = [(ints[f + layout.KIND], ints[f + layout.BODY]) for f in features]
-        is_on_ground = any([kind <= layout.ORIENTATION and body < 0 for kind, body in kinds])
-        found.append(frozenset(ints[at + layout.RECORD : first]) | ({GROUND} if is_on_ground else set()))
+        features = reading.features(ints, at)
+        is_on_ground = any([one.kind <= layout.ORIENTATION and one.body < 0 for one in features])
+        found.append(frozenset(reading.bodies(ints, at)) | ({GROUND} if is_on_ground else set()))
     return found
 
 
 def angles_within(system: System, part: Bodies) -> list[int]:
     """Numbers of the counted angles between bodies of a part, or one of them and the ground."""
-    at, size = int(system.ints[layout.ANGLE_TABLE]), layout.ANGLE_RECORD
-    table = system.ints[at : at + size * len(system.counted_angles)].reshape(-1, size)
-    ends = table[:, [layout.ANGLE_A, layout.ANGLE_B]].tolist()
-    return [k for k, own in enumerate(ends) if {b for b in own if b >= 0} <= part]
+    ends = reading.angle_records(system)[["a", "b"]].tolist()
+    return [k for k, pair in enumerate(ends) if {body for body in pair if body >= 0} <= part]
 
 
 def _parts(relations: list[Bodies], twice: set[Bodies], count: int) -> list[Bodies]:

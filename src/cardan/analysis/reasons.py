@@ -9,7 +9,7 @@ import numpy as np
 
 from cardan.coordinates import rates
 from cardan.solvers.problem import Problem
-from cardan.system import tables as layout
+from cardan.system import reading
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
@@ -69,9 +69,10 @@ def locked(system: System, problem: Problem, q: FloatArray, time: float, known: 
     largest = max([y[row] for row in rows.values()], default=0.0)
     drivers = [name for name, row in rows.items() if y[row] >= LOCKED * largest]
     bodies: set[int] = set()
+    ints = system.ints.tolist()
     for at, (_, primitive, start) in zip(system.starts[:-1].tolist(), system.rows, strict=True):
         if y[start : start + primitive.rows].max(initial=0.0) > LOCKED * y.max():
-            bodies |= set(system.ints[at + layout.RECORD :][: system.ints[at + layout.SLOTS]].tolist())
+            bodies |= set(reading.bodies(ints, at))
     moving = [system.names[k] for k in sorted(bodies) if speeds[k] > LOCKED * speeds.max()]
     what = listed(moving) if moving else "the mechanism"
     return f"the {'driver' if len(drivers) == 1 else 'drivers'} {listed(drivers)} cannot move {what} any further"

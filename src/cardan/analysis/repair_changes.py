@@ -16,6 +16,7 @@ from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint
 from cardan.math import euler
 from cardan.quantities import annotated
+from cardan.system import reading
 from cardan.system import tables as layout
 from cardan.system.display import Display
 from cardan.system.drawing import Drawing
@@ -281,11 +282,9 @@ def _features_of(user: Joint, number: int, joint: Joint) -> list[int]:
 
 def _moved_record(record: Record, chosen: list[int], body: int, move: Move) -> Record:
     """A record with the chosen features on a body moved."""
-    ints, floats = array("q", record.ints).tolist(), array("d", record.floats)
-    first = layout.RECORD + ints[layout.SLOTS]
-    for k in chosen:
-        at = first + layout.FEATURE * k
-        kind, on, source = (ints[at + word] for word in (layout.KIND, layout.BODY, layout.SOURCE))
+    floats = array("d", record.floats)
+    features = reading.features(reading.template(record.ints))
+    for kind, on, _, source, _ in [features[k] for k in chosen]:
         if on != body or kind > layout.ORIENTATION:
             continue
         if kind == layout.ORIENTATION:

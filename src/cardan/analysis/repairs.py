@@ -32,7 +32,7 @@ from cardan.analysis.result import Status
 from cardan.analysis.starts import start_angles
 from cardan.calls import explains
 from cardan.coordinates import formulations
-from cardan.system import tables as layout
+from cardan.system import reading
 from cardan.system.drawing import Drawing
 from cardan.system.state import State
 from cardan.system.system import System
@@ -108,9 +108,8 @@ class _Trials:
         )
         self._chosen = [k for k, row in enumerate(system.rows) if row.constraint in part]
         ints = system.ints.tolist()
-        at = [int(system.starts[k]) for k in self._chosen]
-        slots = [ints[a + layout.RECORD : a + layout.RECORD + ints[a + layout.SLOTS]] for a in at]
-        self._bodies = sorted({body for own in slots for body in own})
+        starts = system.starts[self._chosen].tolist()
+        self._bodies = sorted({body for at in starts for body in reading.bodies(ints, at)})
         self.work = 0.0
 
     def closes(self, made: System) -> float | None:

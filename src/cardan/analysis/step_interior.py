@@ -25,6 +25,7 @@ from cardan.analysis.limits import limit_rows
 from cardan.analysis.motion import ARC
 from cardan.math import euler
 from cardan.solvers.problem import Problem
+from cardan.system import reading
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
@@ -140,11 +141,10 @@ class AnglesCounted:
     def __init__(self, system: System) -> None:
         joints = {row.constraint for row in system.rows}
         own = [k for k, key in enumerate(system.counted_angles) if not {key, key.rpartition(".")[0]} & joints]
-        at = int(system.ints[layout.ANGLE_TABLE]) + layout.ANGLE_RECORD * np.array(own, dtype=np.int64)
+        angles = reading.angle_records(system)[own]
         self._bodies = len(system.names)
         self._keys = [system.counted_angles[k] for k in own]
-        self._a, self._b = system.ints[at + layout.ANGLE_A], system.ints[at + layout.ANGLE_B]
-        places = system.ints[at + layout.ANGLE_SOURCE]
+        self._a, self._b, places = angles["a"], angles["b"], angles["source"]
         self._axes = system.floats[places[:, None] + np.arange(9)].reshape(-1, 3, 3) if own else np.empty((0, 3, 3))
         self._sides = 1.0 * (self._a >= 0) + (self._b >= 0)
 
@@ -171,8 +171,9 @@ class AnglesCounted:
 def _pieces(system: System) -> IntArray:
     """The piece of each row, as the number of one of its bodies; −1 if the row is on the ground alone."""
     found: IntArray = np.full(system.powers.size, -1, dtype=np.int64)
+    ints = system.ints.tolist()
     for at, row in zip(system.starts[:-1].tolist(), system.rows, strict=True):
-        if system.ints[at + layout.SLOTS]:
-            body = 0 if system.in_one_piece else system.leader[system.ints[at + layout.RECORD]]
+        if bodies := reading.bodies(ints, at):
+            body = 0 if system.in_one_piece else system.leader[bodies[0]]
             found[row.start : row.start + row.primitive.rows] = body
     return found

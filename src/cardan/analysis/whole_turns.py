@@ -22,6 +22,7 @@ import numpy as np
 from cardan.coordinates import formulations
 from cardan.lazy import LazyModule
 from cardan.solvers.tables import Structure
+from cardan.system import reading
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
@@ -146,14 +147,12 @@ def _readers(system: System) -> list[Reader]:
     if not system.counted_angles:
         return []
     drivers = {signal.name for _, signal in system.signals}
+    ints = system.ints.tolist()
     found = []
     for at, (name, primitive, start) in zip(system.starts[:-1].tolist(), system.rows, strict=True):
         if primitive.is_contact:
             continue
-        record = system.ints[at : system.ints[at + layout.NEXT]].tolist()
-        features = record[layout.RECORD + record[layout.SLOTS] :]
-        places = range(0, len(features), layout.FEATURE)
-        angles = {features[k + layout.SOURCE]: None for k in places if features[k + layout.KIND] == layout.ANGLE}
+        angles = {one.source: None for one in reading.features(ints, at) if one.kind == layout.ANGLE}
         if angles:
             sorts = name in drivers, not primitive.equations
             found += [Reader(start + i, tuple(angles), *sorts) for i in range(primitive.rows)]

@@ -20,6 +20,7 @@ from cardan.lazy import LazyModule, TieredModule
 from cardan.solvers.linear import linear_algebra
 from cardan.solvers.problem import Linear, Problem
 from cardan.solvers.tables import GAMMA, Constraint, Structure
+from cardan.system import reading
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
@@ -194,16 +195,14 @@ def _springs(system: System, formulation: str, found: Problem, length: float) ->
     of_rows: FloatArray = np.ones(rows)
     table = system.ints.tolist()
     for at, primitive in zip(system.starts[:-1].tolist(), system.primitives, strict=True):
-        first, slots = at + layout.RECORD, table[at + layout.SLOTS]
-        movable = table[first : first + slots]
+        record, movable = reading.record(table, at), reading.bodies(table, at)
         least = float(sizes[movable].min()) if movable else 1.0
-        row = table[at + layout.ROW]
         for i, power in enumerate(primitive.powers):
             if power == 0:
-                of_rows[row + i] = least
+                of_rows[record.row + i] = least
             elif power == 2:
-                value = abs(float(system.floats[table[at + layout.PAR]])) if primitive.parameters else 0.0
-                of_rows[row + i] = length / (2.0 * value) if value > 0.0 else 1.0
+                value = abs(float(system.floats[record.par])) if primitive.parameters else 0.0
+                of_rows[record.row + i] = length / (2.0 * value) if value > 0.0 else 1.0
     if kind.normalised:
         of_rows[rows - bodies :] = sizes
     columns: FloatArray = np.ones(found.unknowns)
@@ -222,12 +221,10 @@ def body_extents(system: System) -> FloatArray:
         far: FloatArray = np.zeros(len(system.names))
         table, floats = system.ints.tolist(), system.floats.tolist()
         for at in system.starts[:-1].tolist():
-            first = at + layout.RECORD + table[at + layout.SLOTS]
-            for f in range(first, first + layout.FEATURE * table[at + layout.FEATURES], layout.FEATURE):
-                body, source = table[f + layout.BODY], table[f + layout.SOURCE]
-                if table[f + layout.KIND] == layout.POINT and body >= 0:
-                    x, y, z = floats[source : source + 3]
-                    far[body] = max(far[body], x * x + y * y + z * z)
+            for feature in reading.features(table, at):
+                if feature.kind == layout.POINT and feature.body >= 0:
+                    x, y, z = floats[feature.source : feature.source + 3]
+                    far[feature.body] = max(far[feature.body], x * x + y * y + z * z)
         found = 2.0 * np.sqrt(far)
         is_small = found <= LEAST_EXTENT * system.judged_length
         found[is_small] = np.median(found[~is_small]) if not is_small.all() else system.judged_length

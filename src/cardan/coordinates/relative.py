@@ -24,6 +24,7 @@ from cardan.lazy import LazyModule
 from cardan.solvers import linear
 from cardan.solvers.problem import Linear, Problem
 from cardan.solvers.tables import ENTER, LEAVE, Structure
+from cardan.system import reading
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
@@ -109,10 +110,10 @@ class _Cuts:
         bodies, parents, references = grown.bodies, grown.parents, grown.references
         header, size = TreeTable.size, Limb.size
         paths = [_from_ground(grown, own) for own in grown.paths] if euler else grown.paths
+        packed = table.tolist()
         for relation, record, path, ancestor in paths:
-            first = record + layout.RECORD
-            slots = table[first : first + table[record + layout.SLOTS]].tolist()
-            rows = int(table[record + layout.ROWS])
+            slots = reading.bodies(packed, record)
+            rows = reading.record(packed, record).rows
             places = {k: place for place, k in enumerate(path)}
             by_body = {bodies[k]: place for place, k in enumerate(path)}
             way: list[int] = []

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from cardan.joints.couplings import DRIVEN, LIMITED
+from cardan.system import reading
 from cardan.system import tables as layout
 from cardan.system.relations import Record
 from cardan.system.system import System
@@ -79,10 +80,9 @@ def _floats(record: Record) -> list[float]:
 
 def _features(record: Record) -> tuple[tuple[Any, ...], ...]:
     """What a record reads: kind, body or counted angle by serial number, and values in body axes."""
-    ints, floats = array("q", record.ints).tolist(), _floats(record)
+    floats = _floats(record)
     found: list[tuple[Any, ...]] = []
-    for at in range(layout.RECORD + ints[layout.SLOTS], len(ints), layout.FEATURE):
-        kind, body, source = (ints[at + field] for field in (layout.KIND, layout.BODY, layout.SOURCE))
+    for kind, body, _, source, _ in reading.features(reading.template(record.ints)):
         if kind == layout.ANGLE:
             found.append((kind, source))
         else:

@@ -38,6 +38,7 @@ _faces = LazyModule("cardan.files.faces")  # most files have no contacts
 MOST_BYTES: Final = 24_000_000  # of a file; its values are limited too, by their memory
 MOST_ITEMS: Final = 100_000  # bodies, joints and loads
 
+MOST_MOVED: Final = 50_000  # objects of files that were read, until those that are not used any more are collected
 HEADER: Final = 400  # characters after the word "units" in which other units than those of SI are sought
 _OTHER_UNITS: Final = re.compile(r"""(?:length|angle|mass)["']?\s*[=:]\s*["'](?!(?:m|rad|kg)["'])""")
 
@@ -94,16 +95,28 @@ def _parsed(content: str, file: str, as_json: bool) -> dict[str, Any]:
     return document
 
 
+_moved, _most_moved = 0, MOST_MOVED  # objects since the last collection below, and how many lead to the next one
+
+
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """Pause the garbage collector, which takes a third of the time of a large file: all that is made is kept."""
+    """Pause the garbage collector, which takes a third of the time of a large file: all that is made is kept.
+
+    What was made is then moved to the oldest generation, which the collector examines after it has grown by a quarter.
+    The collector does not count what is moved there, so it is counted here, and collected before the next file.
+    """
+    global _moved, _most_moved  # noqa: PLW0603  # of the process, as the collector
     was_on = gc.isenabled()
+    if was_on and _moved > _most_moved:
+        gc.collect()
+        _moved, _most_moved = 0, max(MOST_MOVED, len(gc.get_objects()) // 4)
     gc.disable()
     try:
         yield
     finally:
         if was_on:
-            if not gc.get_freeze_count():  # moves all objects to the oldest generation, which is seldom examined
+            _moved += gc.get_count()[0]
+            if not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

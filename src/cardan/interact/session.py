@@ -334,13 +334,8 @@ class Session:
     def _reset(self) -> None:
         """Clear what earlier cycles stored, so that the next one depends on the pose alone."""
         self._has_failed = False
-        self._control.linearized = 0.0
-        self._control.sigma = 0.0
-        self._control.trust = 1.0
-        self._control.probed = 0.0
-        self._control.curved = 0.0
-        self._control.mixes = 0.0
-        self._control.walked = 0.0
+        # no factor at hand, no singular value known; the longest sub-step allowed; steps of first order
+        self._control.write(linearized=0.0, sigma=0.0, trust=1.0, probed=0.0, curved=0.0, mixes=0.0, walked=0.0)
         self._control.redundant = 0.0
         self._vectors[: self._noise.size] = self._noise
 

@@ -168,7 +168,7 @@ def primitive_address(function: Callable[..., int], cached: bool) -> int:
 
 
 def prepare(kernel: Any, text: str) -> None:
-    """Compile a kernel of the list (:mod:`cardan.kernel.listed`), or load its machine code; a built one needs nothing."""
+    """Compile a kernel of the list (:mod:`cardan.kernel.listed`), or load its machine code, unless it is built."""
     if text == "PRIMITIVE":
         primitive_address(kernel, True)
     elif text == "EVALUATOR":

@@ -6,13 +6,11 @@ orientation p maps body vectors to world by v = A(p) v'. A rotation vector in bo
 A(p) = E Gᵀ, E = [−e, ẽ + e0 I], G = [−e, −ẽ + e0 I] [Liu2013] sec. 2.1 are polynomials, defined here for *every* p:
 off the unit sphere A(p) = |p|² A(p/|p|). Newton on (r, p) leaves the sphere between iterations, so `matrix`, `E`, `G`,
 `K`, `multiply`, `rotate` and the rates never normalise. These functions use p/|p|: `log`, `difference`, `canonical` and
-the converters `as_matrix`, `as_rotation_vector`, `as_zxz`, `as_scipy`; they raise ValueError for a zero or non-finite
+the converters `as_matrix`, `as_zxz`, `as_scipy`; they raise ValueError for a zero or non-finite
 p. The algebraic functions propagate NaN; the `from_*` converters reject it (except the reordering `from_xyzw`).
 
 The update p ← p ⊗ exp(δθ/2) of the conventions is `retract(p, δθ)`: `exp` here takes the full rotation vector δθ.
 """
-
-from __future__ import annotations
 
 import math
 from typing import Any
@@ -21,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "E", "G", "K", "as_matrix", "as_rotation_vector", "as_scipy", "as_xyzw", "as_zxz", "canonical", "conjugate",
+    "E", "G", "K", "as_matrix", "as_scipy", "as_xyzw", "as_zxz", "canonical", "conjugate",
     "difference", "exp", "from_axis_angle", "from_matrix", "from_rotation_vector", "from_scipy", "from_xyzw",
-    "from_zxz", "log", "matrix", "multiply", "normalize", "omega_body", "omega_world", "random", "rate_from_body",
-    "rate_from_world", "retract", "right_jacobian", "right_jacobian_inverse", "rotate", "tilde",
+    "from_zxz", "log", "matrix", "multiply", "normalize", "random", "rate_from_body",
+    "retract", "rotate", "tilde",
 ]  # fmt: skip
 
 Array = NDArray[np.float64]
@@ -32,17 +30,8 @@ Array = NDArray[np.float64]
 # Each series is used below the argument at which its first omitted term, relative to the sum, is half an ulp: 1.1e-16.
 EXP_SERIES_BELOW = 2.0**-7  # |φ| [rad]: omitted |φ|⁶/322560 = 7e-19; the quotient itself fails only at 0/0
 LOG_SERIES_BELOW = 2.0**-9  # |e|/e0 = tan(|φ|/2): omitted x⁶/7 = 8e-18; the quotient itself fails only at 0/0
-JACOBIAN_SERIES_BELOW = 1.0  # |φ| [rad]: omitted 6/19! = 5e-17 and 12·2/(2π)²² = 7e-17; θ − sin θ cancels below
 MATRIX_TOLERANCE = 1e-6  # max|AᵀA − I|: accepts a rotation printed with seven digits, rejects a scaled or sheared one
 ZXZ_SINGULAR_BELOW = 2.0**-51  # of sin(θ/2), cos(θ/2): rounding of a unit quaternion; ψ and φ are not unique there
-
-# (θ − sin θ)/θ³ = Σ (−1)ᵏ θ²ᵏ/(2k+3)!
-_THETA_MINUS_SIN = tuple((-1.0) ** k / math.factorial(2 * k + 3) for k in range(8))
-# (1 − (θ/2) cot(θ/2))/θ² = Σ |B₂ₖ| θ²ᵏ⁻²/(2k)!, k ≥ 1, with the Bernoulli numbers B₂ₖ; radius of convergence 2π
-_ONE_MINUS_COT = (
-    1 / 12, 1 / 720, 1 / 30240, 1 / 1209600, 1 / 47900160, 691 / 1307674368000, 1 / 74724249600,
-    3617 / 10670622842880000, 43867 / 5109094217170944000, 174611 / 802857662698291200000,
-)  # fmt: skip
 
 
 def _rows(value: ArrayLike, size: int, name: str) -> Array:
@@ -208,30 +197,12 @@ def rotate(p: ArrayLike, v: ArrayLike) -> Array:
 # --- Rates --------------------------------------------------------------------------------------------------------
 
 
-def omega_body(p: ArrayLike, pdot: ArrayLike) -> Array:
-    """ω' = 2 G ṗ [rad/s], body axes, shape (..., 3). [Liu2013] eq. 3, [Haug1989]."""
-    return 2 * _apply(G(p), _rows(pdot, 4, "pdot"))
-
-
-def omega_world(p: ArrayLike, pdot: ArrayLike) -> Array:
-    """ω = 2 E ṗ [rad/s], world axes, shape (..., 3); ω = A ω' on the unit sphere. [Haug1989]."""
-    return 2 * _apply(E(p), _rows(pdot, 4, "pdot"))
-
-
 def rate_from_body(p: ArrayLike, omega: ArrayLike) -> Array:
     """ṗ = ½ Gᵀ ω' = ½ p ⊗ (0, ω') [1/s], shape (..., 4), ω' [rad/s] in body axes; p·ṗ = 0. [Haug1989].
 
-    Inverse of `omega_body` on the unit sphere; for every p, 2 G ṗ = |p|² ω'.
+    For every p, 2 G ṗ = |p|² ω'.
     """
     return 0.5 * _apply(np.swapaxes(G(p), -1, -2), _rows(omega, 3, "omega"))
-
-
-def rate_from_world(p: ArrayLike, omega: ArrayLike) -> Array:
-    """ṗ = ½ Eᵀ ω = ½ (0, ω) ⊗ p [1/s], shape (..., 4), ω [rad/s] in world axes; p·ṗ = 0. [Haug1989].
-
-    Inverse of `omega_world` on the unit sphere; for every p, 2 E ṗ = |p|² ω.
-    """
-    return 0.5 * _apply(np.swapaxes(E(p), -1, -2), _rows(omega, 3, "omega"))
 
 
 # --- The group ----------------------------------------------------------------------------------------------------
@@ -284,44 +255,6 @@ def retract(p: ArrayLike, dtheta: ArrayLike) -> Array:
     return multiply(p, exp(dtheta))
 
 
-def right_jacobian(phi: ArrayLike) -> Array:
-    """Jr with exp(φ + δ) = exp(φ) ⊗ exp(Jr δ) + O(δ²), ω' = Jr φ̇; φ [rad], (..., 3) → (..., 3, 3). [Sola2017].
-
-    Jr = I − (1 − cos θ)/θ² φ̃ + (θ − sin θ)/θ³ φ̃², θ = |φ|; singular at θ = 2π, 4π, ….  With φ̃² = φ φᵀ − θ² I nothing
-    cancels: the factor of I is sin θ/θ.
-    """
-    phi = _rows(phi, 3, "phi")
-    theta = _length(phi)
-    series = theta < JACOBIAN_SERIES_BELOW
-    safe = np.where(series, 1.0, theta)
-    linear = 2 * _half_sine_quotient(theta) ** 2  # (1 − cos θ)/θ² without its cancellation
-    square = _horner(_THETA_MINUS_SIN, np.where(series, theta, 0.0) ** 2)
-    square = np.where(series, square, (safe - np.sin(safe)) / safe**3)
-    unit = np.where(series, 1.0 - square * theta**2, np.sin(safe) / safe)
-    return _with_dyad(unit, -linear, square, phi)
-
-
-def right_jacobian_inverse(phi: ArrayLike) -> Array:
-    """Jr⁻¹ = I + ½ φ̃ + (1 − (θ/2) cot(θ/2))/θ² φ̃², θ = |φ| < 2π [rad]; (..., 3) → (..., 3, 3). [Sola2017].
-
-    φ̇ = Jr⁻¹ ω', so ∂difference(p, q ⊗ exp(δ))/∂δ = Jr⁻¹(difference(p, q)). It grows without bound as θ → 2π.
-    """
-    phi = _rows(phi, 3, "phi")
-    theta = _length(phi)
-    series = theta < JACOBIAN_SERIES_BELOW
-    half = np.where(series, 1.0, theta) / 2
-    square = _horner(_ONE_MINUS_COT, np.where(series, theta, 0.0) ** 2)
-    square = np.where(series, square, (1 - half / np.tan(half)) / (2 * half) ** 2)
-    unit = np.where(series, 1.0 - square * theta**2, half / np.tan(half))
-    return _with_dyad(unit, np.full_like(unit, 0.5), square, phi)
-
-
-def _with_dyad(unit: Array, linear: Array, square: Array, phi: Array) -> Array:
-    """unit I + linear φ̃ + square φ φᵀ."""
-    dyad = phi[..., :, None] * phi[..., None, :]
-    return unit[..., None, None] * np.eye(3) + linear[..., None, None] * tilde(phi) + square[..., None, None] * dyad
-
-
 # --- Conversions --------------------------------------------------------------------------------------------------
 
 
@@ -366,11 +299,6 @@ def as_matrix(p: ArrayLike) -> Array:
 def from_rotation_vector(rotation_vector: ArrayLike) -> Array:
     """`exp` of a finite rotation vector [rad], shape (..., 3) → (..., 4)."""
     return exp(_finite(_rows(rotation_vector, 3, "rotation_vector"), "rotation_vector"))
-
-
-def as_rotation_vector(p: ArrayLike) -> Array:
-    """`log`: the rotation vector of p [rad] in the closed ball of radius π, shape (..., 4) → (..., 3)."""
-    return log(p)
 
 
 def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cardan.system import tables as layout
+from cardan.system import reading
 from cardan.system.variables import Variables
 
 if TYPE_CHECKING:
@@ -110,14 +110,15 @@ def split(whole: System) -> tuple[Piece, ...]:
         if first in variables:  # else no constraint on a body reads it
             variables[first].append(number)
     for number, at in enumerate(whole.starts[:-1].tolist()):
-        if ints[at + layout.SLOTS]:
-            relations[leader[ints[at + layout.RECORD]]].append(number)
-        elif ints[at + layout.WIDE] and (first := whole.variable_leader[ints[ints[at + layout.LINKS]]]) in relations:
+        record, first = reading.record(ints, at), -1
+        if record.slots:
+            first = leader[reading.bodies(ints, at)[0]]
+        elif record.wide:
+            first = whole.variable_leader[ints[record.links]]
+        if first in relations:
             relations[first].append(number)
-    at = ints[layout.ANGLE_TABLE]
-    for number in range(len(whole.counted_angles)):
-        ends = {leader[b] for b in ints[at : at + layout.ANGLE_SOURCE] if b >= 0}
+    for number, pair in enumerate(reading.angle_records(whole)[["a", "b"]].tolist()):
+        ends = {leader[body] for body in pair if body >= 0}
         if len(ends) == 1 and (first := ends.pop()) >= 0:  # else between pieces, and no relation reads it
             angles[first].append(number)
-        at += layout.ANGLE_RECORD
     return tuple([Piece(whole, bodies[key], relations[key], angles[key], sorted(variables[key])) for key in bodies])

@@ -19,8 +19,8 @@ from cardan.constraints.signal import Signal
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
 from cardan.math import euler
+from cardan.system import reading, variables
 from cardan.system import tables as layout
-from cardan.system import variables
 from cardan.system.display import DEFAULT, Display
 from cardan.system.formulas import Book, Values
 from cardan.system.parts import AngleRecord, BodyRecord, CountedAngle
@@ -457,11 +457,9 @@ class System:
         shift = self.origin - origin
         table = self.ints.tolist()
         for at in self.starts[:-1].tolist():
-            first = at + layout.RECORD + table[at + layout.SLOTS]
-            for f in range(first, first + layout.FEATURE * table[at + layout.FEATURES], layout.FEATURE):
-                if table[f + layout.KIND] == layout.POINT and table[f + layout.BODY] < 0:
-                    source = table[f + layout.SOURCE]
-                    self.floats[source : source + 3] += shift
+            for feature in reading.features(table, at):
+                if feature.kind == layout.POINT and feature.body < 0:
+                    self.floats[feature.source : feature.source + 3] += shift
         self.origin = origin
 
     @property
@@ -527,13 +525,8 @@ class System:
     def _pointed(self) -> set[int]:
         """Numbers of the bodies with joint points, −1 for the ground."""
         table = self.ints.tolist()
-        found = set()
-        for at in self.starts[:-1].tolist():
-            first = at + layout.RECORD + table[at + layout.SLOTS]
-            for f in range(first, first + layout.FEATURE * table[at + layout.FEATURES], layout.FEATURE):
-                if table[f + layout.KIND] == layout.POINT:
-                    found.add(max(table[f + layout.BODY], -1))
-        return found
+        features = [feature for at in self.starts[:-1].tolist() for feature in reading.features(table, at)]
+        return {max(feature.body, -1) for feature in features if feature.kind == layout.POINT}
 
     def _is_closed(self) -> bool:
         """Whether all lengths are in the model: no driver, no limit, no user's primitive."""
@@ -915,13 +908,11 @@ def touches(
     found: dict[str, Touch] = {}
     for name, record in constraints:
         if record.pair is not None and not record.primitive.of_rates:
-            ints, floats = array("q", record.ints).tolist(), array("d", record.floats)
-            first = layout.RECORD + ints[layout.SLOTS]
-            ends = [ints[at : at + layout.FEATURE] for at in range(first, len(ints), layout.FEATURE)]
-            places = [floats[end[layout.SOURCE] :][: layout.POSE] for end in ends[:4:2]]
-            bodies = names[ends[0][layout.BODY]], names[ends[2][layout.BODY]]
-            own = tuple(keys[end[layout.SOURCE]] for end in ends[4:])
-            found[name] = Touch(record.pair, bodies, np.array(places), own)
+            floats = array("d", record.floats)
+            a, _, b, _, *angles = reading.features(reading.template(record.ints))
+            places = [floats[end.source :][: layout.POSE] for end in (a, b)]
+            own = tuple(keys[angle.source] for angle in angles)
+            found[name] = Touch(record.pair, (names[a.body], names[b.body]), np.array(places), own)
     return found
 
 

@@ -18,6 +18,7 @@ from cardan.constraints.expression import Graph, Scalar
 from cardan.constraints.promotion import bound, promoted
 from cardan.constraints.registry import FeatureKind
 from cardan.errors import ModelError
+from cardan.system import reading
 from cardan.system import tables as layout
 from cardan.system.formulas import Book, evaluated
 from cardan.system.relations import Record
@@ -118,10 +119,10 @@ def _length_variables(records: Sequence[Record], book: Book) -> set[str]:
     lengths: set[str] = set()
     others: set[str] = set()
     for record in records:
-        ints = array("q", record.ints).tolist()
+        ints = reading.template(record.ints)
         for position, node in record.bindings:
-            feature = _feature_at(ints, 0, position)
-            is_length = feature is not None and _is_length(record, feature[0])
+            place = _feature_at(ints, 0, position)
+            is_length = place is not None and _is_length(record, place.kind)
             (lengths if is_length else others).update(book.parameters_of([node]))
     return lengths - others
 
@@ -131,14 +132,20 @@ def _is_length(record: Any, kind: int) -> bool:
     return kind == layout.POINT or (kind == layout.SCALAR and max(record.primitive.powers) > 0)
 
 
-def _feature_at(ints: list[int], record: int, position: int) -> tuple[int, int, int] | None:
-    """Kind, number and component of the feature that has a float of the record."""
-    first = record + layout.RECORD + ints[record + layout.SLOTS]
-    for k in range(ints[record + layout.FEATURES]):
-        at = first + layout.FEATURE * k
-        kind, source = ints[at + layout.KIND], ints[at + layout.SOURCE]
+class _Place(NamedTuple):
+    """A component of a feature."""
+
+    kind: int
+    body: int
+    number: int  # of the feature
+    component: int
+
+
+def _feature_at(ints: list[int], record: int, position: int) -> _Place | None:
+    """Where a float of the record is."""
+    for k, (kind, body, _, source, _) in enumerate(reading.features(ints, record)):
         if kind != layout.ANGLE and source <= position < source + FeatureKind(kind).components:
-            return kind, k, position - source
+            return _Place(kind, body, k, position - source)
     return None
 
 
@@ -214,17 +221,16 @@ def extend(system: System) -> None:
     lengths, numbers = np.zeros(free), np.zeros(free)
     links: list[tuple[int, list[int], list[tuple[int, int, int]]]] = []  # record, columns, links
     for record, start in zip(source.records, system.starts[:-1].tolist(), strict=True):
-        par = ints[start + layout.PAR]
+        par = reading.record(ints, start).par
         by_feature: dict[int, dict[int, int]] = {}
         kinds: dict[int, int] = {}
         for position, node in record.bindings:
             if not book.parameters_of([node]) & chosen:
                 continue  # its value is drawn already
-            feature = _feature_at(ints, start, par + position)
-            assert feature is not None
-            kind, number, component = feature
-            at = start + layout.RECORD + ints[start + layout.SLOTS] + layout.FEATURE * number
-            shift = (ints[at + layout.BODY], component) if kind == layout.POINT else None
+            place = _feature_at(ints, start, par + position)
+            assert place is not None
+            kind, body, number, component = place
+            shift = (body, component) if kind == layout.POINT else None
             program.outputs.append((program.node(node), par + position, shift))
             by_feature.setdefault(number, {})[component] = node
             kinds[number] = kind
@@ -250,9 +256,7 @@ def extend(system: System) -> None:
             order = sorted(columns)  # ascending, as the blocks of a constraint in the solvers
             place_of = {columns[v]: k for k, v in enumerate(order)}
             links.append((start, order, [(number, place_of[column], at) for number, column, at in own]))
-    place = ints[layout.ANGLE_TABLE]
-    for k, angle in enumerate(source.angles):
-        first = ints[place + layout.ANGLE_RECORD * k + layout.ANGLE_SOURCE]
+    for angle, first in zip(source.angles, reading.angle_records(system)["source"].tolist(), strict=True):
         for position, node in angle.bindings:
             if book.parameters_of([node]) & chosen:
                 program.outputs.append((program.node(node), first + position, None))
@@ -329,8 +333,7 @@ def _unite(system: System, columns: Mapping[int, list[int]]) -> None:
             join(body, first)
     ints = system.ints.tolist()
     for start in system.starts[:-1].tolist():
-        blocks = [*ints[start + layout.RECORD :][: ints[start + layout.SLOTS]]]
-        blocks += [count + v for v in columns.get(start, [])]
+        blocks = reading.bodies(ints, start) + [count + v for v in columns.get(start, [])]
         for block in blocks[1:]:
             join(blocks[0], block)
     system.leader = np.array([root(b) if leader[b] >= 0 else -1 for b in range(count)], dtype=np.int64)
