@@ -1,18 +1,25 @@
-"""Latency of the workbench: pointer event → poses applied in the page, and message in → frame out on the server.
+"""Latency of the workbench: pointer event → poses applied in the page, and message in → frame out on the server; and
+the time from the command `cardan view` to the first drag that follows the hand.
 
-    python benchmarks/workbench.py [--server]
+    python benchmarks/workbench.py [--server | --first [--cold]]
 
 The page runs in Chromium with its draw calls stubbed, so that software rendering is not measured.  --server: without a
-browser.  Needs the extra view.
+browser.  --first: the first drag alone, also without a browser; --cold: as on a machine that has no compiled kernels in
+its cache.  Needs the extra view.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -63,7 +70,54 @@ def page_milliseconds(item: str, part: str) -> list[float]:
         return found
 
 
+def first_drag(item: str, cache: str | None = None) -> tuple[float, float, float]:
+    """From the command to the first frame of a drag: seconds, CPU seconds of the server, and the longest time [s] for
+    which nothing was sent to the page."""
+    import resource
+
+    from websockets.sync.client import connect
+
+    env = {**os.environ, **({"CARDAN_CACHE_DIR": cache} if cache else {})}
+    command = [sys.executable, "-m", "cardan", "view", item, "--no-browser", "--port", "0"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env) as server:
+        assert server.stdout is not None
+        at = urlsplit(server.stdout.readline().split()[1])
+        origin: dict[str, Any] = {"origin": f"http://{at.netloc}", "max_size": None, "ping_timeout": None}
+        with connect(f"ws://{at.netloc}/ws?{at.query}", **origin) as page:
+            last, silence = time.monotonic(), 0.0
+            is_held = False
+            while not is_held:
+                message = page.recv()
+                last, silence = time.monotonic(), max(silence, time.monotonic() - last)
+                if isinstance(message, str) and json.loads(message)["is"] == "freedoms":
+                    drag = {"do": "drag", "seq": 1, "body": 0, "point": [0, 0, 0], "target": [0, 0, 0], "push": False}
+                    page.send(json.dumps(drag))
+                is_held = isinstance(message, bytes) and message[:1] == b"\x02" and bool(message[8] & 1)
+            seconds = time.monotonic() - began
+            server.kill()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, silence
+
+
+def show_first_drags() -> None:
+    """Print a line for each of some mechanisms; the first one is that of `cardan view` without a name."""
+    with tempfile.TemporaryDirectory() as empty:
+        cache = empty if "--cold" in sys.argv else None
+        for item in ("planar_4r", "jansen_leg", "strandbeest"):
+            seconds, cpu, silence = first_drag(item, cache)
+            print(
+                f"from the command to the first drag, {item}: {cpu:.2f} s of CPU, {seconds:.2f} s; "
+                f"longest silence {silence:.2f} s",
+                flush=True,
+            )
+
+
 def main() -> None:
+    if "--first" in sys.argv:
+        show_first_drags()
+        return
     for item in ("rsur", "strandbeest"):
         print(f"server, message in to frame out, {item}: {server_tests.server_milliseconds(item):.2f} ms median")
     if "--server" not in sys.argv:

@@ -2,7 +2,7 @@
 
 import type * as THREE from 'three';
 import { Desk, type DeskData } from './desk';
-import { h } from './dom';
+import { block, h } from './dom';
 import { Drivers } from './drivers';
 import { largest, reactions } from './forces';
 import { type FreedomData, Freedoms } from './freedoms';
@@ -14,7 +14,7 @@ import { available } from './line';
 import { Lines } from './lines';
 import { Link } from './link';
 import { Lists } from './lists';
-import { Messages } from './messages';
+import { Messages, type Work } from './messages';
 import { Parts } from './parts';
 import type { Player } from './player';
 import type { Plots } from './plots';
@@ -38,6 +38,8 @@ interface ValueData {
 }
 
 const TEXTS = 80; // ms between changes of the numbers that people read
+
+const waiting = (text: string): Work => ({ text, part: null, stoppable: false, waits: true });
 
 export class App {
   readonly stage: Stage;
@@ -68,7 +70,10 @@ export class App {
   private readonly canvas = h('canvas', { id: 'stage', tabindex: 0, 'aria-label': 'The mechanism; drag its parts' });
   private readonly tip = h('div', { class: 'tip', id: 'tip', hidden: true });
   private readonly gallery = new Gallery((item) => this.load(item));
-  private readonly messages = new Messages(() => this.send('stop'));
+  private readonly messages = new Messages(
+    () => this.send('stop'),
+    () => this.gate(),
+  );
   private readonly freedomList = new Freedoms((freedom) => this.send('wiggle', { freedom }));
   private readonly drivers = new Drivers((driver, value) => this.drive(driver, value));
   private readonly namedPoses = new Poses({
@@ -98,6 +103,7 @@ export class App {
     () => this.live,
     (on) => this.setLive(on),
   );
+  private gated: string | null = null; // why controls wait
 
   constructor(
     private readonly root: HTMLElement,
@@ -145,7 +151,10 @@ export class App {
       this.isRecorded,
       this.isRecorded ? null : this.liveButton,
     );
+    this.liveButton.dataset.asks = '';
     this.layout();
+    this.root.classList.add('empty');
+    this.gate();
     this.stage.onDraw = () => this.beforeDraw();
     this.stage.onFrame = (now) => this.transport.advance(now);
     this.hand = new Hand(this.stage, {
@@ -229,15 +238,19 @@ export class App {
   private connect({ open, patience, isAddressed, keep }: Connection): void {
     this.isAddressed = isAddressed;
     this.keep = keep;
+    this.messages.setWork(waiting('Connecting to the server'));
     this.link = new Link(open, {
       open: () => {
         this.status.connected(true);
         this.messages.clear('lost');
+        this.messages.setWork(waiting('Waiting for the server'));
       },
       closed: () => {
         this.status.connected(false);
         this.hand.cancel();
-        this.messages.setProgress(null);
+        this.messages.setWork(null);
+        this.status.prepare(null);
+        this.gate();
         if (this.model && this.poses.length) this.restoring = { item: this.model.item, poses: Array.from(this.poses) };
         if (!this.messages.has('lost')) this.messages.show('The server does not answer', patience, 'warning', 'lost');
       },
@@ -274,7 +287,9 @@ export class App {
     },
     desk: (message) => this.desk.show(message as unknown as DeskData),
     file: (message) => save(String(message.name), String(message.text)),
-    progress: (message) => this.messages.setProgress(message.part as number | null),
+    progress: (message) => this.messages.setWork(message.text ? (message as unknown as Work) : null),
+    preparing: (message) => this.status.prepare(message.text as string | null),
+    undo: (message) => this.tools.canUndo(message.possible as boolean),
     live: (message) => {
       this.live = message.on as boolean;
       this.liveButton.setAttribute('aria-pressed', String(this.live));
@@ -285,6 +300,18 @@ export class App {
 
   private receive(message: Record<string, unknown>): void {
     this.receivers[String(message.is)]?.(message);
+    this.gate();
+  }
+
+  /** Disable what asks the server while it cannot answer, with the reason; also controls that are new. */
+  private gate(): void {
+    if (this.isRecorded) return;
+    let reason = this.messages.busy;
+    if (!this.link?.connected) reason ??= 'the server does not answer';
+    else if (!this.model) reason ??= 'no mechanism is open yet';
+    if (reason === null && this.gated === null) return;
+    this.gated = reason;
+    for (const node of this.root.querySelectorAll<HTMLButtonElement>('[data-asks]')) block(node, 'server', reason);
   }
 
   private problem(message: Record<string, unknown>): void {
@@ -332,6 +359,7 @@ export class App {
 
   private setModel(model: wire.Model): void {
     this.model = model;
+    this.root.classList.remove('empty');
     this.valuesNow.set(model.coordinates);
     this.gallery.show(model, this.isRecorded);
     this.transport.reset(model.duration, model.drivers.length > 0);
@@ -464,7 +492,9 @@ export class App {
       this.hand.cancel();
       this.gallery.toggle(false);
     },
-    undo: () => this.undo(),
+    undo: () => {
+      if (this.gated === null) this.undo();
+    },
     play: () => this.transport.toggle(),
     arrow: (x, y) => this.arrow(x, y),
     zoom: (factor) => this.stage.zoomBy(factor),
@@ -513,6 +543,7 @@ export class App {
     if (clip.bodies !== this.stage.parts.length - 1) return;
     this.clipNumber = clip.number ?? 0;
     this.largestReaction = largest(clip.reactions);
+    this.tools.hasForces(clip.reactions.size > 0);
     this.transport.start(clip);
     this.traceClip();
     if (clip.kind !== 'wiggle') this.offerLines();
@@ -547,6 +578,7 @@ export class App {
 
   private clipClosed(back: boolean): void {
     this.stage.showReactions([], 0);
+    this.tools.hasForces(false);
     if (this.model) this.offerLines();
     if (back && this.frame) {
       this.draw(this.frame.poses);

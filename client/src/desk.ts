@@ -1,7 +1,7 @@
 // Joints of CAD parts: those that are proposed, to accept or refuse, and those of two picked faces.
 
 import type * as THREE from 'three';
-import { h, iconButton } from './dom';
+import { block, h, iconButton } from './dom';
 import { colored, faceOf, type Runs } from './faces';
 import type { Stage } from './stage';
 
@@ -84,7 +84,7 @@ export class Desk {
         { class: 'actions' },
         h(
           'button',
-          { type: 'button', class: 'button', id: 'assemble', click: () => this.send('assemble') },
+          { type: 'button', class: 'button', id: 'assemble', 'data-asks': true, click: () => this.send('assemble') },
           'Assemble',
         ),
         h('span', { class: data.ok ? 'hint' : 'hint bad', id: 'desk-text' }, data.text),
@@ -96,7 +96,7 @@ export class Desk {
   private saveButton(): HTMLElement {
     return h(
       'button',
-      { type: 'button', class: 'button small', id: 'save', click: () => this.send('save') },
+      { type: 'button', class: 'button small', id: 'save', 'data-asks': true, click: () => this.send('save') },
       'Save model',
     );
   }
@@ -115,10 +115,12 @@ export class Desk {
       h('b', {}, one.kind, ' ', h('span', {}, one.name)),
       iconButton('check', `Accept ${one.name}`, () => choose(true), {
         class: 'icon-button small accept',
+        'data-asks': true,
         'aria-pressed': String(one.accepted),
       }),
       iconButton('close', `Refuse ${one.name}`, () => choose(false), {
         class: 'icon-button small refuse',
+        'data-asks': true,
         'aria-pressed': String(!one.accepted),
       }),
       h('p', { class: 'hint' }, one.reason, one.mark ? h('em', {}, `; ${one.mark}`) : null),
@@ -148,8 +150,9 @@ export class Desk {
         type: 'button',
         class: 'button',
         id: 'join',
+        'data-asks': true,
         click: () => {
-          join.disabled = true; // until the server has answered, or other faces are picked
+          block(join, 'sent', 'the joint is being added'); // until the server has answered, or other faces are picked
           this.join(choice.value);
         },
       },

@@ -72,6 +72,24 @@ export function iconButton(
   );
 }
 
+type Control = HTMLButtonElement | HTMLInputElement | HTMLSelectElement;
+
+const reasons = new WeakMap<Control, Map<string, string>>();
+
+/** Disable a control for a reason, which is its tip, or take the reason of this name away (null). */
+export function block(node: Control, name: string, reason: string | null): void {
+  const own = reasons.get(node) ?? new Map<string, string>();
+  if ((own.get(name) ?? null) === reason) return;
+  if (!reasons.has(node)) node.dataset.tip = node.title;
+  reasons.set(node, own);
+  if (reason === null) own.delete(name);
+  else own.set(name, reason);
+  const [first] = own.values();
+  const tip = node.dataset.tip ?? '';
+  node.disabled = own.size > 0;
+  node.title = first === undefined ? tip : tip ? `${tip} – ${first}` : first;
+}
+
 /** Change a text only where it differs: each change costs a layout. */
 export function setText(node: HTMLElement, text: string): void {
   if (node.textContent !== text) node.textContent = text;

@@ -40,7 +40,7 @@ export class Freedoms {
       found.motions.slice(0, MOST).forEach((text, k) => {
         const button = h(
           'button',
-          { type: 'button', class: 'button small wiggle', click: () => this.wiggle(k) },
+          { type: 'button', class: 'button small wiggle', 'data-asks': true, click: () => this.wiggle(k) },
           'Wiggle',
         );
         rows.push(h('div', { class: 'freedom', title: text }, h('span', {}, text.split('; ')[0]), button));

@@ -1,6 +1,6 @@
 // The name of what is shown, and the list to choose from.
 
-import { h, icon } from './dom';
+import { block, h, icon } from './dom';
 import type { Model } from './wire';
 import { title } from './words';
 
@@ -20,12 +20,15 @@ export class Gallery {
   private shown = '';
 
   constructor(private readonly load: (item: string) => void) {
+    this.picker.append(h('b', {}, 'Cardan'), h('small', {}, 'no mechanism is open yet'), icon('down'));
+    block(this.picker, 'list', 'the list of mechanisms comes from the server');
     addEventListener('pointerdown', (event) => {
       if (!this.list.hidden && !(event.target as Element).closest('#gallery, #picker')) this.toggle(false);
     });
   }
 
   fill(items: Item[]): void {
+    block(this.picker, 'list', null);
     this.list.replaceChildren(
       ...items.map((item) =>
         h(

@@ -30,7 +30,13 @@ export class Poses {
     const chip = (kept: string) =>
       h(
         'button',
-        { type: 'button', class: 'chip plain', 'data-pose': kept, click: () => this.actions.pose(kept) },
+        {
+          type: 'button',
+          class: 'chip plain',
+          'data-pose': kept,
+          'data-asks': true,
+          click: () => this.actions.pose(kept),
+        },
         kept,
       );
     this.node.replaceChildren(
@@ -40,7 +46,7 @@ export class Poses {
         'Poses',
         h('span', { class: 'push' }),
         name,
-        iconButton('plus', 'Keep this pose', keep, { id: 'keep', class: 'icon-button small' }),
+        iconButton('plus', 'Keep this pose', keep, { id: 'keep', class: 'icon-button small', 'data-asks': true }),
       ),
       names.length
         ? h('div', { class: 'chips' }, ...names.map(chip))

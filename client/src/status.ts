@@ -17,6 +17,7 @@ export class Status {
   private readonly dof = h('span', { id: 'dof' });
   private readonly residual = h('span', { id: 'residual' });
   private readonly step = h('span', { id: 'step' });
+  private readonly preparing = h('span', { id: 'preparing', hidden: true });
   private readonly stops = h('span', { id: 'stops', hidden: true });
   readonly node = h(
     'div',
@@ -25,12 +26,19 @@ export class Status {
     this.dof,
     this.residual,
     this.step,
+    this.preparing,
     this.stops,
   );
 
   connected(on: boolean): void {
     this.lamp.classList.toggle('on', on);
     this.lamp.title = on ? 'connected' : 'not connected';
+  }
+
+  /** What is compiled before it is needed; null at the end. */
+  prepare(text: string | null): void {
+    setText(this.preparing, text ?? '');
+    this.preparing.hidden = !text;
   }
 
   show(freedoms: FreedomData | null, frame: FrameData | null, stops: string[]): void {

@@ -1,6 +1,6 @@
 // Buttons for the view: what is drawn, from where, dark or light.
 
-import { h, icon, iconButton } from './dom';
+import { block, h, icon, iconButton } from './dom';
 import { helpDialog } from './help';
 import type { Joints } from './joints';
 import type { Stage } from './stage';
@@ -68,8 +68,10 @@ export class Toolbar {
     this.node = h(
       'div',
       { id: 'tools', class: 'card', role: 'toolbar', 'aria-label': 'View' },
-      recorded ? null : iconButton('undo', 'Undo (Ctrl+Z)', actions.undo, { id: 'undo' }),
-      recorded ? null : iconButton('reset', 'Back to the first pose (R)', actions.reset, { id: 'reset' }),
+      recorded ? null : iconButton('undo', 'Undo (Ctrl+Z)', actions.undo, { id: 'undo', 'data-asks': true }),
+      recorded
+        ? null
+        : iconButton('reset', 'Back to the first pose (R)', actions.reset, { id: 'reset', 'data-asks': true }),
       recorded ? null : h('hr'),
       iconButton('fit', 'Show everything (F)', () => stage.fit(), { id: 'fit' }),
       view('ortho', 'box', 'Orthographic view (O)', 'orthographic'),
@@ -86,6 +88,20 @@ export class Toolbar {
       iconButton('help', 'Help (?)', () => this.help.showModal(), { id: 'help' }),
     );
     this.setTheme(this.theme, false);
+    this.hasForces(false);
+  }
+
+  canUndo(on: boolean): void {
+    block(this.node.querySelector('#undo')!, 'undo', on ? null : 'there is nothing to undo');
+  }
+
+  /** Whether a motion is shown, with forces in its joints. */
+  hasForces(on: boolean): void {
+    block(
+      this.node.querySelector('#toggle-reactions')!,
+      'clip',
+      on ? null : 'none is shown, or its forces are unknown',
+    );
   }
 
   private setTheme(theme: 'light' | 'dark', chosen = true): void {

@@ -1,11 +1,12 @@
 // Time: play, pause, speed, timeline; driven motions and simulations have the same controls.
 
-import { h, icon, iconButton } from './dom';
+import { block, h, icon, iconButton } from './dom';
 import { Player } from './player';
 import type { ClipData } from './wire';
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 const LONGEST = 600; // s
+const NO_MOTION = 'no motion is shown: play one first';
 
 export interface TransportActions {
   /** Compute a motion of the mode for a duration [s]. */
@@ -24,15 +25,15 @@ export class Transport {
   private mode: 'move' | 'simulate' = 'move';
   private duration = 2;
   private last = 0;
-  private readonly playButton = iconButton('play', 'Play (space)', () => this.toggle(), { id: 'play' });
-  private readonly stopButton = iconButton('stop', 'Back to the pose before', () => this.close(true), {
-    id: 'end',
-    disabled: true,
+  private readonly playButton = iconButton('play', 'Play (space)', () => this.toggle(), {
+    id: 'play',
+    'data-asks': true,
   });
+  private readonly stopButton = iconButton('stop', 'Back to the pose before', () => this.close(true), { id: 'end' });
   private readonly modes = (['move', 'simulate'] as const).map((mode) =>
     h(
       'button',
-      { type: 'button', role: 'radio', id: `mode-${mode}`, click: () => this.setMode(mode) },
+      { type: 'button', role: 'radio', id: `mode-${mode}`, 'data-asks': true, click: () => this.setMode(mode) },
       mode === 'move' ? 'Drive' : 'Simulate',
     ),
   );
@@ -52,7 +53,6 @@ export class Transport {
     min: 0,
     max: 1000,
     value: 0,
-    disabled: true,
     'aria-label': 'Time',
     input: () => this.scrubbed(),
   });
@@ -87,7 +87,13 @@ export class Transport {
     );
     this.stopButton.hidden = recorded;
     this.setMode('move');
+    this.blockClip(true);
     this.showTime();
+  }
+
+  /** Without a motion there is nothing to scrub and nothing to leave. */
+  private blockClip(on: boolean): void {
+    for (const node of [this.scrub, this.stopButton]) block(node, 'clip', on ? NO_MOTION : null);
   }
 
   /** For another model: its duration, and whether it has drivers. */
@@ -96,7 +102,7 @@ export class Transport {
     this.duration = duration || 2;
     this.durationField.value = String(this.duration);
     this.setMode(hasDrivers ? 'move' : 'simulate');
-    this.modes[0].disabled = !hasDrivers;
+    block(this.modes[0], 'drivers', hasDrivers ? null : 'it has no driver');
   }
 
   private setMode(mode: 'move' | 'simulate'): void {
@@ -113,6 +119,7 @@ export class Transport {
 
   toggle(): void {
     const { player } = this;
+    if (this.playButton.disabled) return;
     if (!player || player.clip.kind === 'wiggle') {
       this.close(false);
       this.actions.compute(this.mode, this.duration);
@@ -129,8 +136,7 @@ export class Transport {
   start(clip: ClipData): void {
     this.player = new Player(clip);
     this.player.speed = clip.kind === 'wiggle' ? 1 : Number(this.speed.value);
-    this.scrub.disabled = false;
-    this.stopButton.disabled = false;
+    this.blockClip(false);
     this.last = performance.now();
     this.showTime();
     this.actions.wake();
@@ -168,8 +174,7 @@ export class Transport {
   close(back: boolean): void {
     if (!this.player) return;
     this.player = null;
-    this.scrub.disabled = true;
-    this.stopButton.disabled = true;
+    this.blockClip(true);
     this.showTime();
     this.actions.closed(back);
   }

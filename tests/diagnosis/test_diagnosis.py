@@ -407,7 +407,7 @@ def swinging_slide(m, u):
 
 # Function that builds it, dof, dof with drivers, and its length in the unit, or None if the model has none.
 SIZELESS = {
-    rack_and_pinion: (1, 0, 0.1 * 4 / 3),
+    rack_and_pinion: (1, 0, 0.1),
     jack: (1, 1, 0.02 / (2 * math.pi)),
     pulleys: (1, 0, 0.5),
     fixed_slide: (1, 0, 0.3),

@@ -48,8 +48,8 @@ def test_an_own_constraint_is_announced_by_its_name_and_number() -> None:
         "context = announce.watch(lambda found: print(found and found.text()))\n"
         "context.__enter__()"
     )
-    bits = f"{int.from_bytes(os.urandom(4), 'big'):032b}"  # a graph of its own: its kernels are not in the cache
-    unique = "k" + "".join(f" {'+-'[int(bit)]} b.x * {k + 2}" for k, bit in enumerate(bits))
+    bits = f"{int.from_bytes(os.urandom(3), 'big'):024b}"  # a graph of its own: its kernels are not in the cache
+    unique = "".join(f"cd.{'sin' if bit == '1' else 'cos'}(" for bit in bits) + "k" + ")" * len(bits)
     said = run(OWN.format(setup=setup, unique=unique)).stdout.splitlines()
     assert [line for line in said if "own" in line] == [
         "compiling your own constraint 'cam', once: 1 of 2",

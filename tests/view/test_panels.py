@@ -230,6 +230,12 @@ def overlaps(boxes: dict[str, list[float]], width: float, height: float) -> list
     return found
 
 
+WORK = {
+    "text": "Compiling your own constraint 'follower_of_the_cam', once: 2 of 5",
+    "part": 0.4,
+    "stoppable": True,
+    "waits": True,
+}
 ON_TOP = """['#undo', '#help', '#picker', '#play', '#scrub', '#speed', '#dof', '#stops'].filter(s => {
 const e = document.querySelector(s), r = e.getBoundingClientRect();
 return !document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2)?.closest(s); })"""
@@ -243,7 +249,8 @@ def test_no_panel_covers_another_at_any_width_also_at_a_limit(opened) -> None:
         tab.resize(width, 800)
         for stops in ([], STOPS):
             tab.js(f"void (cardan.receive({{is: 'stops', texts: {json.dumps(stops)}}}), cardan.showTexts(1e9, true))")
-            tab.js(f"void cardan.messages.setProgress({'null' if stops else 0.5})")
+            tab.js(f"void cardan.messages.setWork({'null' if stops else json.dumps(WORK)})")
+            tab.until(f"document.querySelector('#progress').hidden === {json.dumps(bool(stops))} ? 1 : 0")
             settle(tab)
             boxes = {name: box for name, *box in tab.js(also["progress"])}
             assert ("progress" in boxes) == (not stops) and not overlaps(boxes, width, 800), (width, stops)

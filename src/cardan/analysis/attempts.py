@@ -21,6 +21,7 @@ from cardan.analysis.tables import Memo
 from cardan.analysis.whole_turns import has_too_many_turns, stages, with_whole_turns
 from cardan.coordinates import formulations, relative, verdict
 from cardan.lazy import LazyModule, TieredModule
+from cardan.solvers import methods
 from cardan.solvers.problem import Budget, Job, Problem, Run
 from cardan.solvers.tables import Outcome
 from cardan.system.state import FloatArray
@@ -32,9 +33,8 @@ _policy = TieredModule("cardan.analysis._policy")
 
 TARGET = 0.25  # of the tolerance: target of the solvers, so that rounding of the final poses does not matter
 NEAR = 1e-5  # a smaller residual may be limited by rounding only: the verdict is computed
-# Factor on the target if the model has no length.  Such a system is solved in units of the spread of its start and
-# judged in metres.  The factor suffices up to a spread of 400 m, so that the iterations are the same in every unit.
-POINTS_TARGET = 1e-2
+POINTS_TARGET = 1e-2  # of the tolerance: a start in a model without a length of its own that is met so well is kept
+MOST_REFINED = 4  # iterations of Newton's method that refine a pose
 LEAST_TARGET = 1e-15  # residuals are not computed more accurately than this
 DISTURBANCE = 0.05  # [rad], and in units of L: disturbance of a start or an end at a saddle point
 OTHER_LENGTH = 0.25  # of L: unit of length of the second attempt if the first reached its iteration limit
@@ -112,22 +112,43 @@ def _touches(system: System, end: End, task: Task) -> bool:
 
 
 def _solve(system: System, q: FloatArray, task: Task) -> End:
-    if not system.length and _is_rounded(system, q, task):
+    if not system.own_length and _is_rounded(system, q, task):
         problem = formulations.problem(system, "manifold", system.extent_at(q), task.time)
         return End(_measured(problem, q, Outcome.CONVERGED, 0), q, 1, 0)
     end = _solve_once(system, q, task)
-    if system.length or end.run.outcome is not Outcome.CONVERGED or is_met(system, end.q, task):
+    if system.own_length or end.run.outcome is not Outcome.CONVERGED:
         return end
-    # The unit of length was the spread of the start, which is larger than the length used by the verdict.
-    again = _solve_once(system, end.q.copy(), task)
-    iterations, projected = end.iterations + again.iterations, end.projected or again.projected
-    return again._replace(attempts=end.attempts, iterations=iterations, projected=projected)
+    return end._replace(iterations=end.iterations + refine(system, end.q, task.options.tolerance, task.time))
 
 
 def target_residual(system: System, length: float, tolerance: float) -> float:
-    """The scaled residual that a solver must reach so that the verdict, in metres and radians, is met."""
-    of_points = 1.0 if system.length else POINTS_TARGET
-    return max(TARGET * of_points * tolerance * system.least_sensitivity(length), LEAST_TARGET)
+    """The scaled residual that a solver must reach so that the verdict, in metres and radians, is met.
+
+    Without a length of its own a piece is solved in units of the spread of its start, and then refined.
+    """
+    return max(TARGET * tolerance * system.least_sensitivity(length), LEAST_TARGET)
+
+
+def refine(system: System, q: FloatArray, tolerance: float, at_time: float) -> int:
+    """q ← the pose after some iterations of Newton's method, until the verdict is met; returns their number.
+
+    Lengths come as near to zero as their own rounding allows, whatever the unit of length in which q was solved.
+    A pose that becomes no better is left as it was.
+    """
+    problem = formulations.problem(system, "manifold", system.extent_at(q), at_time)
+    job = Job(problem, methods.load("_newton"), {})
+    job.start(0.0)
+    best = _judged(system, q, tolerance, at_time)
+    x = q.copy()
+    for k in range(MOST_REFINED):
+        if best.met:
+            return k
+        job.iterate(x, 1)
+        found = _judged(system, x, tolerance, at_time)
+        if not found.residual / found.bound < best.residual / best.bound:
+            return k + 1
+        best, q[:] = found, x
+    return MOST_REFINED
 
 
 def _solve_once(system: System, q: FloatArray, task: Task) -> End:
@@ -381,7 +402,11 @@ def _ends_met(system: System, run: Run, q: FloatArray, task: Task) -> bool:
     """Whether the solver has met its target, or is close to it and the verdict is met."""
     if run.outcome is Outcome.CONVERGED:
         return True
-    return run.residual <= near_residual(task.options.tolerance) and is_met(system, q, task)
+    if not run.residual <= near_residual(task.options.tolerance):
+        return False
+    if not system.own_length:
+        refine(system, q, task.options.tolerance, task.time)
+    return is_met(system, q, task)
 
 
 def near_residual(tolerance: float) -> float:
@@ -391,18 +416,20 @@ def near_residual(tolerance: float) -> float:
 
 def is_met(system: System, q: FloatArray, task: Task) -> bool:
     """The verdict on solver coordinates."""
+    return _judged(system, q, task.options.tolerance, task.time).met
+
+
+def _judged(system: System, q: FloatArray, tolerance: float, at_time: float) -> verdict.Verdict:
     poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
-    return verdict.judge(system, poses, task.options.tolerance, angles=angles, time=task.time).met
+    return verdict.judge_system(system, poses, angles, tolerance, at_time)[0]
 
 
 def _is_rounded(system: System, q: FloatArray, task: Task) -> bool:
-    """Whether all equations are met up to the rounding of coordinates, in a model without a length.
+    """Whether all equations are met up to the rounding of coordinates, in a model without a length of its own.
 
     The target of the solvers does not depend on the place, so that such a start would be moved where it is far away.
     """
-    poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
-    tolerance = POINTS_TARGET * task.options.tolerance
-    found = verdict.judge(system, poses, tolerance, angles=angles, time=task.time)
+    found = _judged(system, q, POINTS_TARGET * task.options.tolerance, task.time)
     return found.residual <= TARGET * found.bound
 
 

@@ -82,7 +82,7 @@ def solve_piece(
     ends = Ends.of(np.empty(coordinates.shape), np.empty_like(starts), piece.tail.size)
     judge = Judge(piece, task.options.tolerance, task.time)
     size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * threads)))
-    solver: _OneByOne = (_Shared if piece.length else _OneByOne)(piece, starts, ends, judge, task)
+    solver: _OneByOne = (_Shared if piece.own_length else _OneByOne)(piece, starts, ends, judge, task)
 
     def make_worker(stop: Event) -> Worker:
         solve = solver.make_worker(stop)

@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.analysis.assemble import assemble
-from cardan.analysis.attempts import TARGET
+from cardan.analysis.attempts import TARGET, refine
 from cardan.analysis.contact_ends import lost_contacts, told
 from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, Linearization, SparseLinearization
 from cardan.analysis.curve import End
@@ -75,6 +75,7 @@ AHEAD: Final = 1e-6  # [rad], lengths in L: extrapolation beyond the end, to fin
 BETWEEN: Final = (
     *(MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.CONTACT, MotionStatus.UNDEFINED, MotionStatus.LOST),
 )
+NOT_FINITE: Final = "a constraint has derivatives that are not finite"
 
 Progress = Callable[[float], None]
 
@@ -103,7 +104,10 @@ def move(
     first = assemble(system, start, float(wanted[0]), options)
     if not first.ok:
         return Motion(system, [], MotionStatus.NOT_ASSEMBLED, f"at t = {wanted[0]:g} s: {first.text()}")
-    path = _Path(system, first.state, wanted, tolerance, deadline)
+    try:
+        path = _Path(system, first.state, wanted, tolerance, deadline)
+    except np.linalg.LinAlgError:
+        return Motion(system, [], MotionStatus.LOST, f"at t = {wanted[0]:.9g} s {NOT_FINITE}", notes=first.notes)
     if (stopped := path.conflict()) is not None:
         return Motion(system, [], *stopped, undriven=path.undriven, notes=first.notes)
     states = [path.state()]
@@ -133,9 +137,14 @@ def move(
                 progress((len(states) - 1) / (len(wanted) - 1))
     except UndefinedError as error:
         status, reason = MotionStatus.UNDEFINED, f"ended at t = {path.time:.9g} s: {error}"
+    except np.linalg.LinAlgError:
+        return Motion(
+            *(system, states, MotionStatus.LOST, f"after t = {path.time:.9g} s {NOT_FINITE}", states[-1], path.steps),
+            *(rotation, path.undriven, first.notes),
+        )
     except KeyboardInterrupt:
         status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; earlier states are kept"
-    last = path.state() if status in BETWEEN else states[-1]
+    last = path.state() if status in BETWEEN and path.is_met() else states[-1]
     return Motion(system, states, status, reason, last, path.steps, rotation, path.undriven, first.notes)
 
 
@@ -335,9 +344,16 @@ class _Path:
                 self._step = max(grown, self._step) if step == left else grown
                 continue
             self._step = 0.4 * step
-        if self._meets(self.q, self.time):
+        if self.is_met():
             return self.conflict()
         return MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met"
+
+    def is_met(self) -> bool:
+        """Whether the verdict is met now; the pose is refined if it is not."""
+        if not self._meets(self.q, self.time):
+            self.q = self.q.copy()
+            refine(self.system, self.q, self._tolerance, self.time)
+        return self._meets(self.q, self.time)
 
     def _accept(self, q: FloatArray, time: float, rotation: float) -> None:
         self.q, self.time = q, time

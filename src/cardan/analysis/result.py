@@ -189,7 +189,8 @@ class AssemblyResult(Saved):
             return ""
         worst = self.worst[0]
         misses = f"{worst.name!r} misses by {worst.text()}"
-        accepts = f"tolerance={accepting_tolerance(self.residual):.0e} accepts this pose"
+        accepting = accepting_tolerance(self.residual, squared=self.tolerance < self._asked)
+        accepts = f"tolerance={accepting:.0e} accepts this pose"
         if self._seems_rounded:
             return f"the constraints nearly fit, as rounded data do: {misses}; {accepts}"
         return f"{misses}; {accepts}, but there may be a better one"

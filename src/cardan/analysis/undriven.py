@@ -111,6 +111,8 @@ class LeastVelocity:
 
     def _at(self, time: float, y: FloatArray, base: FloatArray) -> FloatArray | None:
         """The pose at y, projected; None if there is none, or if it is too far from ``base`` to count turns."""
+        if not np.isfinite(y).all():
+            return None
         poses = y.reshape(self._units.shape) * self._units
         poses[:, 3:] /= np.linalg.norm(poses[:, 3:], axis=1, keepdims=True)
         step = rates.difference(self._system, base, poses.ravel())
@@ -120,7 +122,7 @@ class LeastVelocity:
 
     def _rates(self, time: float, y: FloatArray) -> FloatArray:
         """ẏ; NaN if there is no pose, and the step is then shortened."""
-        q = self._at(time, y, self._base) if np.isfinite(y).all() else None
+        q = self._at(time, y, self._base)
         if q is None:
             return np.full_like(y, np.nan)
         known = rates.linearize(*self._rated, q)

@@ -1,7 +1,8 @@
 """The kernel of the verdict: which residual is largest in relation to its bound.
 
 With the residuals r in metres and radians, L the length that a piece is judged by and tol the tolerance, a pose meets
-its constraints where  |r|/L ≤ max(tol, rounding of the coordinates)  for lengths, |r| likewise for angles.
+its constraints where  |r|/L ≤ max(tol, rounding of the coordinates)  for lengths, |r| likewise for angles.  On lengths
+tol is smaller where L is only how far apart the bodies were drawn.
 """
 
 from math import inf, isfinite
@@ -51,7 +52,8 @@ def judge(residuals, powers, poses, angles, frames, origin, bounds, out):
             value = abs(residuals[i]) / length
             if powers[i] == 2:
                 value /= length
-            bound = max(tolerance, min(rounding * max(1.0, far / length), limits.rounding_most))
+            rounded = max(limits.rounding_least, rounding * far / length)
+            bound = max(limits.of_lengths, min(rounded, limits.rounding_most))
         if not isfinite(value):
             verdict.residual = inf
             verdict.bound = tolerance

@@ -53,7 +53,9 @@ class Bounds(Table):
     """Bounds of a verdict."""
 
     tolerance: Float
+    of_lengths: Float  # tolerance on lengths, relative to the length
     rounding: Float  # of a coordinate, relative to its size
+    rounding_least: Float  # relative to the length
     rounding_most: Float  # that is accepted, relative to the length
     length: Float  # [m] that a piece is judged by
 

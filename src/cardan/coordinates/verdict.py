@@ -2,6 +2,11 @@
 
 Every primitive is judged in metres and radians, and every connected piece of a mechanism by its own extent: a small
 part in a large assembly has to meet the tolerance relative to its own size.
+
+If a piece has no length of its own, its extent is the spread S of its bodies as drawn (System.spread).
+Rigid motions and units leave no other length.  But S says nothing about the parts: a joint that is open by tol S is not
+closed.  The bound is tol² S, which Newton's method reaches in one more iteration from tol S, or the rounding of the
+coordinates in the judged pose, if that is larger.
 """
 
 from __future__ import annotations
@@ -118,7 +123,8 @@ def row_bounds(system: System, coordinates: FloatArray, angles: FloatArray, tole
         far = max(float(np.abs(table).max(initial=0.0)) for table in points)
         counted = piece.take_angles(angles)[len(own.variable_names) :]
         largest = max(1.0, float(np.abs(counted).max(initial=0.0)))
-        of_lengths = max(tolerance, min(ROUNDING * max(1.0, far / length), ROUNDING_MOST))
+        _, least, _, rounding_least, _, _ = _bounds(own, tolerance).tolist()
+        of_lengths = max(least, min(max(rounding_least, ROUNDING * far / length), ROUNDING_MOST))
         powers = own.judged_powers()
         sizes = np.where(powers < 0, np.maximum(-powers, largest), 1.0)
         others = np.maximum(tolerance, ROUNDING * sizes)
@@ -127,8 +133,11 @@ def row_bounds(system: System, coordinates: FloatArray, angles: FloatArray, tole
 
 
 def _bounds(piece: System, tolerance: float) -> FloatArray:
-    """The bounds that the kernels read."""
-    return np.array([tolerance, ROUNDING, ROUNDING_MOST, piece.judged_length])
+    """The bounds that the kernels read, in the order of :class:`~cardan.coordinates.tables.Bounds`."""
+    length = piece.judged_length
+    share = tolerance if piece.spread else 1.0
+    of_lengths = max(share * tolerance, piece.noise / length)
+    return np.array([tolerance, of_lengths, ROUNDING, share * ROUNDING, ROUNDING_MOST, length])
 
 
 class Judge:

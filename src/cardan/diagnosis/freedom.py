@@ -285,7 +285,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     motions, free_motions = _motions(system, coordinates, near, found) or (None, None)
     rates = _rates(system.rated, coordinates, near, state.time, tolerance) if system.rated is not system else None
     undecided = any(f.curvature.infinitesimal is None for f in found)
-    nearly = None if judged.met else _nearly_closed(judged.residual, unknowns, find)
+    nearly = None if judged.met else _nearly_closed(judged, tolerance, unknowns, find)
     velocity_dof = dof if rates is None else unknowns - rates[0]
     if rates is not None and motions is not None and dof < unknowns - rank:
         velocity_dof = _velocity_dof(system, coordinates, near, motions)
@@ -321,12 +321,12 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
 
 
 def _nearly_closed(
-    residual: float, unknowns: int, find: Callable[[float, bool], list[_Freedom]]
+    judged: verdict.Verdict, tolerance: float, unknowns: int, find: Callable[[float, bool], list[_Freedom]]
 ) -> tuple[float, int] | None:
     """The tolerance that accepts a pose that is nearly closed, and the degrees of freedom by it."""
-    if residual > NEARLY_CLOSED:
+    if judged.residual > NEARLY_CLOSED:
         return None
-    accepting = accepting_tolerance(residual)
+    accepting = accepting_tolerance(judged.residual, squared=judged.bound < tolerance)
     wider = find(accepting, True)
     return (accepting, _dof(unknowns, wider)) if all(f.is_closed for f in wider) else None
 

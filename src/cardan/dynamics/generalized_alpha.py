@@ -68,7 +68,7 @@ class GeneralizedAlpha(Integration):
         super().__init__(equations, *arguments, **options)
         p = equations.problem
         bodies = len(equations.system.names)
-        self._units: FloatArray = np.tile(np.repeat([equations.system.judged_length, 1.0], 3), bodies)
+        self._units: FloatArray = np.tile(np.repeat([equations.system.unit, 1.0], 3), bodies)
         self._of_rates = np.zeros(p.rows, dtype=bool)
         for row in equations.system.rows:
             if row.primitive.of_rates:

@@ -171,7 +171,7 @@ class Integration:
             time=time,
             rtol=ESTIMATE * (rtol or 0.0),
             order=VARIABLE_ORDER if rtol else FIXED_ORDER,
-            length=e.system.judged_length,
+            length=e.system.unit,
             least_epsilon=LEAST_EPSILON if is_light else 0.0,
             samples=len(self.times),
             least_step=LEAST_STEP * span,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cardan.analysis.attempts import LEAST_TARGET, target_residual
+from cardan.analysis.attempts import LEAST_TARGET, refine, target_residual
 from cardan.analysis.starts import Start, start_angles, start_coordinates, start_time
 from cardan.analysis.whole_turns import with_whole_turns
 from cardan.coordinates import formulations, verdict
@@ -14,7 +14,7 @@ from cardan.coordinates.formulations import Formulation
 from cardan.interact import tables
 from cardan.lazy import LazyModule
 from cardan.solvers import methods
-from cardan.solvers.tables import Control
+from cardan.solvers.tables import Control, Outcome
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray, System
@@ -53,10 +53,15 @@ class Closing:
         arrays = self._job.table, self._control, self._q, self._job.work
         self.places: IntArray = np.array([address_of(array) for array in arrays])
         self.is_met = False
+        self._is_drawn = not all([piece.system.own_length for piece in system.pieces])
 
     def status(self) -> int:
         """Status of a session after the last step: IDLE only if the verdict is met, as for an assembly."""
         state = self.state
+        if self._is_drawn and self._control[Control.status.first] == Outcome.CONVERGED:
+            refine(self._system, self._poses, self.tolerance, self.time)
+            self._q[:] = formulations.enter(self._system, self._formulation, self._poses)
+            state = self.state
         angles = formulations.angles(self._system, self._poses)
         found, _ = verdict.judge_system(self._system, state.coordinates, angles, self.tolerance, self.time)
         self.is_met = found.met

@@ -218,9 +218,9 @@ class Session:
         run, e, system = self._run, self._equations, self._system
         bodies, n = len(system.names), e.equations.size
         n6 = dynamics_tables.WIDTH * bodies
-        lengths = [piece.system.judged_length for piece in system.pieces] or [system.judged_length]
+        lengths = [piece.system.unit for piece in system.pieces] or [system.unit]
         self._control = tables.Control.new(
-            closed_bar=max(SMALLEST, min(1.0, min(lengths) / system.judged_length)),
+            closed_bar=max(SMALLEST, min(1.0, min(lengths) / system.unit)),
             trust=1.0,
             most_substeps=SUBSTEPS,
             looped=float(len(tree.spanning_tree(system).paths) > 0),  # joints of a tree are never singular

@@ -12,6 +12,8 @@ p. The algebraic functions propagate NaN; the `from_*` converters reject it (exc
 The update p ← p ⊗ exp(δθ/2) of the conventions is `retract(p, δθ)`: `exp` here takes the full rotation vector δθ.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -59,6 +59,9 @@ def violations(system: System, residuals: FloatArray, bounds: FloatArray | None 
     return sorted(found, key=lambda v: (not math.isnan(v.residual), -v.residual / size[v.unit]))
 
 
-def accepting_tolerance(residual: float) -> float:
-    """The smallest power of ten that, as a tolerance, accepts a residual (lengths in L, angles in radians)."""
-    return float(f"1e{math.ceil(math.log10(residual))}")
+def accepting_tolerance(residual: float, *, squared: bool = False) -> float:
+    """The smallest power of ten that, as a tolerance, accepts a residual (lengths in L, angles in radians).
+
+    squared: where the square of the tolerance is the bound, because L is only how far apart the bodies were drawn.
+    """
+    return float(f"1e{math.ceil(math.log10(math.sqrt(residual) if squared else residual))}")

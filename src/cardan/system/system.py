@@ -48,7 +48,9 @@ LEAST_SPREAD = 1e-12
 # met to 1e-12.
 AT_BOUND = 1e-11
 MOST_RATIO = 1e6  # of a gear, for which the rounding of an angle is allowed
-LEAST_OF_START = 1e-9  # [m] a smaller spread of a start is what an earlier solve left: it is no unit of length
+# Of the spread that was drawn: a smaller spread of a start is what an earlier solve left, and is no unit of length.
+LEAST_OF_START = 1e-9
+MOST_ROUNDING = 1e-9  # [m] a larger extent of joint points is none of rounding, however far away it was drawn
 
 
 class Row(NamedTuple):
@@ -126,9 +128,13 @@ class System:
     and every kernel would compile twice).
 
     ``length`` L [m]: extent of the assembled mechanism from its geometry; lengths are judged relative to it.  Where
-    each body has all its joint points in one place: the largest length among the parameters (a radius, a pitch), or
-    the spread of the authored poses if that is larger.  Zero where there is no length in the model at all.
+    each body has all its joint points in one place: the largest length among the parameters (a radius, a pitch); else
+    the spread of the authored poses.  Zero where there is no length in the model at all.
+    ``own_length`` [m]: the same, but zero where each body has all its joint points in one place.
+    ``spread`` [m]: of the authored poses, where it is L; else zero.
     ``judged_length``: the unit of length of verdicts [m], the same in every pose: L, or 1 m where there is no length.
+    ``unit``: the unit of length of motions [m]: the same, but at most 1 m where L is the spread.
+    ``noise`` [m]: extent of joint points that counts as rounding.
 
     Solvers work with the pose of each body's reference frame.  By default its origin is the centroid of the body's
     joint points and its axes are those of the body, so that it does not matter where a part's origin was drawn.
@@ -172,13 +178,17 @@ class System:
         "level",
         "names",
         "near",
+        "noise",
         "origin",
+        "own_length",
         "powers",
         "primitives",
         "reference_frames",
         "signals",
+        "spread",
         "starts",
         "timed",
+        "unit",
         "values",
         "variable_leader",
         "variable_names",
@@ -375,9 +385,11 @@ class System:
             self._set_references(source.references)
         if source.origin is not None:
             self._set_origin(source.origin)
+        self.own_length, self.spread = self.length, 0.0
         if not self.length:
             self._measure_points(rounded)
         self.judged_length = self.length or 1.0
+        self.unit = min(self.judged_length, 1.0) if self.spread else self.judged_length
         for k in self._touching:
             self.floats[self.ints[self.starts[k] + layout.PAR]] = self._packed.records[k].pair.address
 
@@ -435,13 +447,14 @@ class System:
         self.in_one_piece = bool(scratch[-1])
         rounded = self._is_rounding(length, measures.item(2 * count + 1))
         self.length = 0.0 if rounded else float(length)
+        self.noise = float(length) if rounded else 0.0
         self._check_length()
         return rounded
 
     def _is_rounding(self, extent: float, far: float) -> bool:
         """Whether an extent [m] of joint points is only rounding, of drawn coordinates up to far [m]."""
         if not 0.0 < extent < LEAST_SPREAD or self.authored[:, :3].any():
-            return 0.0 < extent <= ROUNDED * far
+            return 0.0 < extent <= min(ROUNDED * far, MOST_ROUNDING)
         return True
 
     def _set_references(self, references: FloatArray) -> None:
@@ -484,14 +497,15 @@ class System:
         drawn = (self.authored[:, :3], self.centroids, self.origin)
         far = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
         if self._is_rounding(span, far):
+            self.noise = max(self.noise, span)
             span, rounded = 0.0, True
-        if span:
-            self.length = max(size, span)
-            self._check_length()
-            return
         closed = self._is_closed() and not rounded
-        spread = min(self._spread(q, 0.0 if closed else LEAST_SPREAD), LENGTHS[1])
-        self.length = max(size if closed or size > LEAST_SPREAD else 0.0, spread)
+        if not span and (size <= ROUNDED * far or not (closed or size > LEAST_SPREAD)):
+            size = 0.0
+        self.own_length = max(size, span) if span else 0.0
+        self.length = max(size, span)
+        if not self.length:
+            self.spread = self.length = min(self._spread(q, 0.0 if closed else LEAST_SPREAD), LENGTHS[1])
         self._check_length()
 
     def _span(self) -> float:
@@ -544,8 +558,11 @@ class System:
             )
 
     def extent_at(self, q: FloatArray) -> float:
-        """The unit of length of solvers [m]: L; else the spread of the bodies in solver coordinates q; else 1 m."""
-        return self.length or self._spread(q, LEAST_OF_START) or 1.0
+        """The unit of length of solvers [m]: L; of points in one place the spread of the bodies in coordinates q."""
+        if self.own_length:
+            return self.own_length
+        least = 0.0 if self.spread else self.length
+        return max(self._spread(q, LEAST_OF_START * self.judged_length), least) or self.unit
 
     def _spread(self, q: FloatArray, least: float) -> float:
         """Extent [m] of the centroids in solver coordinates q; zero up to ``least``, or to rounding."""

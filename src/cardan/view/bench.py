@@ -2,6 +2,9 @@
 
 The network's thread only fills the inbox and empties the outbox.  All solving is in this thread, so a slow solve delays
 no other tab.  The thread of a closed tab ends after its current step.
+
+Before each command the page is told what is done, and after it that it is done; the page shows this if it takes longer
+than some tenths of a second.  What is compiled meanwhile is told in its place.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +27,7 @@ from cardan.cad.draft import Draft
 from cardan.errors import CardanError, ModelError
 from cardan.files import writer
 from cardan.joints import Role
+from cardan.kernel import announce
 from cardan.mechanism import Mechanism
 from cardan.system.state import FloatArray, State
 from cardan.view import cad_draft, contact_marks
@@ -37,6 +42,7 @@ from cardan.view.wiggle import wiggle
 log = logging.getLogger("cardan")
 
 THREAD: Final = "cardan workbench"  # name of the thread of a tab
+PREPARING: Final = "cardan workbench kernels"  # name of the thread that loads the kernels of a drag
 FRAMES_PER_SECOND: Final = 60
 MOST_FRAMES: Final = 1200  # of a clip
 MOST_UNDO: Final = 100
@@ -50,6 +56,30 @@ LEAP: Final = 1.0  # [rad]: of a driver since its value was told; half a turn wo
 LONGEST_SOLVE: Final = 20.0  # [s] of an assembly; the page waits
 SAVED: Final = 12  # digits of the poses of a saved model, of the extent and of 1; closed joints are closed to fewer
 
+WORDS: Final = {  # what the page says of each command; the others come many times a second
+    "load": "Opening {title}",
+    "reload": "Reading {title} again",
+    "drop": "Ending the drag",
+    "pin": "Pinning the part",
+    "play": "Computing the driven motion",
+    "simulate": "Simulating",
+    "live": "Preparing the simulation",
+    "wiggle": "Computing a small motion",
+    "stop": "Stopping",
+    "at": "Taking the pose that is shown",
+    "undo": "Undoing",
+    "reset": "Returning to the first pose",
+    "keep": "Keeping the pose",
+    "pose": "Returning to the pose",
+    "restore": "Closing the joints",
+    "decide": "Closing the joints",
+    "join": "Adding the joint",
+    "assemble": "Closing the joints",
+    "save": "Writing the model file",
+}
+HAND: Final = "Preparing the drag"
+STOPPABLE: Final = ("load", "reload", "play", "simulate", "wiggle", "decide", "join", "assemble")
+
 Source = Callable[[], Mechanism | Draft]  # a draft: its joints are accepted or refused in the page
 
 
@@ -59,6 +89,15 @@ class Stopped(Exception):
 
 class Hint(CardanError):
     """Nothing was done, and nothing is wrong; the page says it for a short time."""
+
+
+class Work(NamedTuple):
+    """What is done for the page: in words; whether it can be stopped, and whether controls wait for its end."""
+
+    text: str
+    stops: bool
+    waits: bool = True
+    phase: str = ""
 
 
 class Moment(NamedTuple):
@@ -103,7 +142,9 @@ class Bench:
         self._is_closed = False  # every joint, when it was assembled
         self._turned: dict[str, float] = {}  # [rad] driven angles in a drag, with whole turns
         self._counted_at: FloatArray | None = None  # quaternions when they were counted last
-        self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
+        self._work: Work | None = None
+        self._can_undo: bool | None = None  # as the page was told
+        self._thread = threading.Thread(target=self._observed, name=THREAD, daemon=True)
 
     # -- the network's side --------------------------------------------------------------------------------------------
 
@@ -138,6 +179,10 @@ class Bench:
 
     # -- the solving side ----------------------------------------------------------------------------------------------
 
+    def _observed(self) -> None:
+        with announce.watch(self._tell_compiling):
+            self._run()
+
     def _run(self) -> None:
         listed = [{"name": name, "title": title} for name, (title, _, _) in self._items.items()]
         self._outbox.post(write("gallery", items=listed))
@@ -170,11 +215,13 @@ class Bench:
     def _attempt(self, command: Command) -> None:
         """Do what a command asks; an error becomes a message in the page."""
         try:
-            if command.do not in ("load", "reload") and self._mechanism is None:
-                raise Refused("nothing is loaded; choose a mechanism")
-            getattr(self, f"_do_{command.do}")(command)
+            with self._doing(self._words(command)):
+                if command.do not in ("load", "reload") and self._mechanism is None:
+                    raise Refused("nothing is loaded; choose a mechanism")
+                getattr(self, f"_do_{command.do}")(command)
         except Stopped:
-            self._outbox.post(write("progress", part=None))
+            if self._mechanism is None:
+                self._problem("Stopped", "Choose a mechanism from the list.", level="info", ack=command.seq)
         except CardanError as error:
             level = "info" if isinstance(error, Hint) else "error"
             self._problem(f"“{command.do}” was not possible", str(error), level=level, ack=command.seq)
@@ -184,31 +231,77 @@ class Bench:
 
     def _problem(self, title: str, text: str, *, level: str = "error", ack: int = 0) -> None:
         self._outbox.post(write("problem", title=title, text=text, level=level, ack=ack))
-        self._outbox.post(write("progress", part=None))
+
+    # -- what is done, in words ----------------------------------------------------------------------------------------
+
+    def _words(self, command: Command) -> Work | None:
+        if command.do not in WORDS:
+            return None
+        title = self._items.get(command["item"], ("",))[0] if "item" in command.values else ""
+        return Work(WORDS[command.do].format(title=f"“{title}”"), command.do in STOPPABLE)
+
+    @contextmanager
+    def _doing(self, work: Work | None) -> Iterator[None]:
+        """Tell the page what is done, and when it is done; None for what is done many times a second."""
+        if work is None:
+            yield
+            return
+        before, self._work = self._work, work
+        if work.stops:
+            self._cancel.clear()
+        self._tell_work()
+        try:
+            yield
+        finally:
+            self._work = before
+            self._tell_work()
+            if self._can_undo != bool(self._undo):
+                self._can_undo = bool(self._undo)
+                self._outbox.post(write("undo", possible=self._can_undo))
+
+    def _tell_work(self, text: str | None = None, part: float | None = None) -> None:
+        """text: in place of that of the work; part: done, between 0 and 1, None if it is not known."""
+        work = self._work
+        stops, waits = (work.stops and text is None, work.waits) if work else (False, False)
+        said = text or (work and work.text + work.phase)
+        self._outbox.post(write("progress", text=said, part=part, stoppable=stops, waits=waits))
+
+    def _phase(self, what: str) -> None:
+        """Tell the page a part of the work; raises Stopped if it is not wanted any longer."""
+        if self._cancel.is_set() or self.inbox.is_closed:
+            raise Stopped
+        if self._work is not None:
+            self._work = self._work._replace(phase=f": {what}")
+            self._tell_work()
+
+    def _tell_compiling(self, found: announce.Compiling | None) -> None:
+        """Called in the thread that compiles, of this tab or of another one."""
+        text = found and f"{found.text()[0].upper()}{found.text()[1:]}"
+        if threading.current_thread() is self._thread:
+            self._tell_work(text, (found.number - 1) / found.total if found and found.total > 1 else None)
+        elif threading.current_thread().name == PREPARING:
+            self._outbox.post(write("preparing", text=text and f"{text}; the first drag waits for it"))
 
     # -- loading -------------------------------------------------------------------------------------------------------
 
     def _do_reload(self, command: Command) -> None:
         """Load what has changed in its file; parts begin where they are, and the camera stays."""
-        before = self._state
-        self._outbox.post(write("reloading"))
-        self._do_load(command, before)
+        self._do_load(command, self._state)
 
     def _do_load(self, command: Command, before: State | None = None) -> None:
         item = command["item"]
         if item not in self._items:
             raise Refused(f"there is no {item!r}; choose one of the list")
         self._end_drag()
-        self._cancel.clear()
         _, build, _ = self._items[item]
-        self._mechanism = self._draft = None
-        made = build()
-        self._item = item
-        self._undo.clear()
-        self._take(made, before, command.seq)
+        self._take(build(), before, command.seq, item)
 
-    def _take(self, made: Mechanism | Draft, before: State | None, ack: int) -> None:
-        """Assemble and show a mechanism; before: poses from which its parts begin."""
+    def _take(self, made: Mechanism | Draft, before: State | None, ack: int, item: str | None = None) -> None:
+        """Assemble and show a mechanism; before: poses from which its parts begin; item: its name, if it is new.
+
+        If this is stopped, or fails, the mechanism before stays.
+        """
+        self._phase("closing the joints")
         draft = made if isinstance(made, Draft) else None
         if isinstance(made, Draft):
             made.diagnose()  # marks what is redundant
@@ -220,6 +313,12 @@ class Bench:
             result = nearest(mechanism, result, before)
         state = result.state if np.isfinite(result.state.coordinates).all() else mechanism.state
         start = first if np.isfinite(first.coordinates).all() else state
+        self._phase("drawing")
+        if item is None or before is not None:
+            self._outbox.post(write("reloading"))
+        if item is not None:
+            self._item = item
+            self._undo.clear()
         self._show_scene(Moment(mechanism, draft, state, start, result.residual, result.ok), ack)
         if not result.ok:
             self._problem("It cannot be assembled", result.text(), ack=ack)
@@ -282,7 +381,6 @@ class Bench:
         """Show the mechanism of other decisions; keeps: parts begin where they are."""
         self._end_drag()
         before = self._moment
-        self._outbox.post(write("reloading"))
         self._take(draft, before.state if keeps else None, ack)
         self._undo.append(before)
 
@@ -338,6 +436,7 @@ class Bench:
         return Moment(self._model, self._draft, self._now, self._first, self._residual, self._is_closed)
 
     def _tell_freedoms(self) -> None:
+        self._tell_work("Counting degrees of freedom")
         found = self._model.diagnose(self._now)
         motions = found.free_motions
         self._outbox.post(
@@ -374,9 +473,7 @@ class Bench:
             self._undo.append(self._moment)
         if self._drag is None or self._drag.is_dynamic != push or self._drag.drives:
             self._end_drag()
-            self._outbox.post(write("progress", part=0.0))  # a first drag may have to wait for its kernels
-            self._drag = Drag(self._model, self._now, sorted(self._pins), is_dynamic=push)
-            self._outbox.post(write("progress", part=None))
+            self._drag = self._new_hand(is_dynamic=push)
         if push and not self._is_live:
             self._is_live, self._next_tick = True, time.perf_counter()
             self._is_live_by_hand = True
@@ -388,6 +485,11 @@ class Bench:
 
     _ack = 0
     _is_live_by_hand = False
+
+    def _new_hand(self, **how: bool) -> Drag:
+        """A hand that holds nothing yet; controls do not wait for it, since the pointer may hold one of them."""
+        with self._doing(Work(HAND, stops=False, waits=False)):
+            return Drag(self._model, self._now, sorted(self._pins), **how)
 
     def _follow(self) -> None:
         """Begin to follow a new target."""
@@ -429,7 +531,7 @@ class Bench:
             return
         self._next_tick = max(self._next_tick + 1.0 / LIVE_HZ, now)
         if self._drag is None:
-            self._drag = Drag(self._model, self._now, sorted(self._pins), is_dynamic=True)
+            self._drag = self._new_hand(is_dynamic=True)
         try:
             self._drag.advance(1.0 / LIVE_HZ)
             self._send_drag()
@@ -524,7 +626,7 @@ class Bench:
         if self._drag is None or not self._drag.drives:
             self._end_drag()
             self._undo.append(self._moment)
-            self._drag = Drag(self._model, self._now, sorted(self._pins), drives=True)
+            self._drag = self._new_hand(drives=True)
         self._drag.drive(command["driver"], command["value"])
         if not abs(command["value"] - self._told_drivers.get(command["driver"], math.inf)) < LEAP:
             self._next_told = 0.0
@@ -534,7 +636,6 @@ class Bench:
     # -- motions -------------------------------------------------------------------------------------------------------
 
     def _do_play(self, command: Command) -> None:
-        self._cancel.clear()
         self._end_drag()
         if not drivers(self._model):
             raise Hint("it has no driver; drag a part, or simulate it")
@@ -542,21 +643,18 @@ class Bench:
         self._send_clip(clips.from_motion(self._model, found), command.seq)
 
     def _do_simulate(self, command: Command) -> None:
-        self._cancel.clear()
         self._end_drag()
         duration = command["duration"]
         found = self._model.simulate(duration, self._now, times=times_of(duration), progress=self._progress)
         self._send_clip(clips.from_motion(self._model, found), command.seq)
 
     def _do_wiggle(self, command: Command) -> None:
-        self._cancel.clear()
         self._end_drag()
         self._send_clip(wiggle(self._model, self._now, command["freedom"], self._progress), command.seq)
 
     def _send_clip(self, clip: Clip, ack: int) -> None:
         self._clips += 1
         self._clip = clip
-        self._outbox.post(write("progress", part=None))
         self._outbox.post(clip.pack(self._clips))
         if not clip.ok:
             self._problem("The motion ends early", clip.text, level="warning", ack=ack)
@@ -567,7 +665,7 @@ class Bench:
         now = time.perf_counter()
         if now >= self._next_progress:
             self._next_progress = now + PROGRESS_SECONDS
-            self._outbox.post(write("progress", part=float(part)))
+            self._tell_work(part=float(part))
 
     _next_progress = 0.0
 
@@ -578,7 +676,6 @@ class Bench:
             self._end_drag()
             self._show()
             self._tell_values()
-        self._outbox.post(write("progress", part=None))
 
     def _do_live(self, command: Command) -> None:
         self._end_drag()

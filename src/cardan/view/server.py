@@ -29,7 +29,7 @@ from cardan.errors import CardanError, ModelError
 from cardan.examples import installed
 from cardan.mechanism import Mechanism
 from cardan.view import page, secret
-from cardan.view.bench import THREAD, Bench, Source
+from cardan.view.bench import PREPARING, THREAD, Bench, Source
 from cardan.view.hand import prepare
 from cardan.view.mailbox import Outbox
 from cardan.view.protocol import MOST_BYTES, Command, Refused, read, write
@@ -48,7 +48,7 @@ MOST_REFUSALS: Final = 1000  # messages of one tab that are refused before it is
 JOIN_SECONDS: Final = 5.0
 WATCH_SECONDS: Final = 0.2  # between two looks at the files of the user's own mechanism
 OWN: Final = "own"
-WORKERS: Final = (THREAD, "cardan workbench kernels")  # names of the threads that solve and compile
+WORKERS: Final = (THREAD, PREPARING)  # names of the threads that solve and compile
 
 MOST_CODES: Final = 1000  # that were given and not used; older ones are forgotten
 RECONNECT_SECONDS: Final = 300.0  # after the start, in which the token of the server before is valid
@@ -153,7 +153,7 @@ class Server:
         with self._lock:
             if not self._is_prepared:
                 self._is_prepared = True
-                threading.Thread(target=_prepare, name=WORKERS[1], daemon=True).start()
+                threading.Thread(target=_prepare, name=PREPARING, daemon=True).start()
 
     def close(self) -> None:
         """Close every tab and the port."""
