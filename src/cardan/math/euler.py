@@ -14,7 +14,6 @@ The update p ← p ⊗ exp(δθ/2) of the conventions is `retract(p, δθ)`: `ex
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
