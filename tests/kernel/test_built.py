@@ -47,7 +47,7 @@ def run(path, code=FAR, **variables):
     environment = {k: v for k, v in os.environ.items() if k not in ("CARDAN_KERNELS", "PYTHONPATH")}
     environment |= {"PYTHONPATH": str(path), **variables}
     return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=900, check=False
     )
 
 
@@ -225,7 +225,7 @@ def test_eight_processes_at_once_load_it(copied):
     other = folder / "other"
     shutil.copy(folder / LIBRARY.name, other)
     os.replace(other, folder / LIBRARY.name)
-    assert {process.communicate(timeout=120)[0].split()[0] for process in started} == {"False"}
+    assert {process.communicate(timeout=900)[0].split()[0] for process in started} == {"False"}
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
@@ -362,11 +362,11 @@ for name in ("rsur", "stewart_ups", "differential"):
 
 
 @pytest.mark.long
-def test_answers_agree_with_those_of_numba():
-    """Statuses are equal, and poses to rounding: LLVM may order sums in another way than Numba does."""
-    ours, theirs = (run(PACKAGE.parent, ANSWERS, CARDAN_KERNELS=way) for way in ("built", "numba"))
+@pytest.mark.skipif("x86_64" not in built.system(), reason="Numba is told the processor")
+def test_answers_agree_with_those_of_numba(tmp_path):
+    """To the bit, for the same processor: Numba compiles for x86-64-v3 here."""
+    processor = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "+avx2,+fma,+bmi,+bmi2,+lzcnt,+movbe,+f16c"}
+    ours = run(PACKAGE.parent, ANSWERS, CARDAN_KERNELS="built")
+    theirs = run(PACKAGE.parent, ANSWERS, CARDAN_KERNELS="numba", CARDAN_CACHE_DIR=str(tmp_path), **processor)
     assert ours.returncode == 0 == theirs.returncode, ours.stderr + theirs.stderr
-    pairs = [(a.split(), b.split()) for a, b in zip(ours.stdout.splitlines(), theirs.stdout.splitlines(), strict=True)]
-    for (status, *q), (their_status, *their_q) in pairs:
-        assert status == their_status
-        np.testing.assert_allclose([*map(float.fromhex, q)], [*map(float.fromhex, their_q)], rtol=0, atol=1e-9)
+    assert ours.stdout == theirs.stdout
