@@ -32,12 +32,13 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d mujoco fuzz long long-test processors generated images clean
+.PHONY: help demo quick test kernels warm client browser lint types contracts unit-test docs-test jit-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d mujoco fuzz long long-test processors generated images clean
 
 help:
 	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
 	@echo "make quick             the first case of every test that is not slow, in a minute"
-	@echo "make test              lint, types, import contracts, tests, tests without the JIT; of the client too"
+	@echo "make test              lint, types, import contracts, tests, with the JIT, and without compiled code; of the client too"
+	@echo "make kernels           compile what has changed into the library of kernels; else Numba compiles it when it is used"
 	@echo "make client            build the page of the workbench; lint, types and tests of its sources"
 	@echo "make lint types contracts docs-test    one of these alone"
 	@echo "make wheel             build the wheel and try it outside the source tree"
@@ -58,8 +59,13 @@ help:
 	@echo "make images            the pictures of the documents"
 	@echo "make clean             remove what make made"
 
+# The kernels of the primitives; an import of the library makes them too.
+GENERATED := src/cardan/constraints/_generated.py
+$(GENERATED): $(addprefix src/cardan/constraints/,primitives.py codegen.py expression.py registry.py) | $(STAMP)
+	@$(BIN)/python -c 'from cardan.constraints import codegen; codegen.write()'
+
 # Without a terminal, in CI and with HEADLESS=1: the table alone.
-demo: $(STAMP)
+demo: $(STAMP) kernels
 	@if test -t 1 && test -z "$$CI" && test "$$HEADLESS" != 1; then \
 		$(BIN)/python client/build.py; $(BIN)/cardan view; else $(BIN)/cardan examples --solve; fi
 
@@ -70,12 +76,18 @@ quick: $(STAMP)
 
 # The kernels are compiled on one core while another runs the checkers.
 test: $(STAMP)
-	@$(MAKE) --no-print-directory -j2 warm client browser lint types contracts
-	@$(MAKE) --no-print-directory unit-test nojit-test
+	@$(MAKE) --no-print-directory -j2 kernels client browser lint types contracts
+	@$(MAKE) --no-print-directory unit-test jit-test nojit-test
 
+# The library of kernels, made again of modules whose sources have changed. Without a linker Numba compiles all of them.
+kernels: $(STAMP) $(GENERATED)
+	@echo "== kernels"
+	@$(BIN)/python -m kernels.link
+
+# Without the library: Numba compiles all kernels, and keeps them in the cache of the user.
 warm: $(STAMP)
 	@echo "== kernels"
-	@said=$$($(BIN)/cardan warmup 2>&1) || { echo "$$said" >&2; exit 1; }; echo "$$said" | tail -1
+	@said=$$(CARDAN_KERNELS=numba $(BIN)/cardan warmup 2>&1) || { echo "$$said" >&2; exit 1; }; echo "$$said" | tail -1
 
 # Node from PATH or from pip, and the packages of client/package-lock.json.
 client: $(STAMP)
@@ -90,11 +102,6 @@ browser:
 		&& DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends chromium >/dev/null; } \
 		|| echo "no Chromium: the tests of the workbench are skipped (they fail where CI is set)" >&2
 
-# The kernels of the primitives; an import of the library makes them too.
-GENERATED := src/cardan/constraints/_generated.py
-$(GENERATED): $(addprefix src/cardan/constraints/,primitives.py codegen.py expression.py registry.py) | $(STAMP)
-	@$(BIN)/python -c 'from cardan.constraints import codegen; codegen.write()'
-
 lint: $(STAMP)
 	@echo "== lint"
 	@$(BIN)/ruff check --quiet .
@@ -107,13 +114,18 @@ contracts: $(STAMP) $(GENERATED)
 	@echo "== import contracts"
 	@$(BIN)/lint-imports --no-logo
 
-unit-test: $(STAMP) warm
+unit-test: $(STAMP) kernels
 	@echo "== tests, with the docs' code"
 	@$(BIN)/python -m pytest -q $(PARALLEL)
 
 docs-test: $(STAMP)
 	@echo "== docs' code, citations and links"
 	@$(BIN)/python -m pytest -q tests/project/test_docs.py
+
+# What Numba compiles, and what it keeps; kernels of the library are compiled by it too.
+jit-test: $(STAMP)
+	@echo "== tests with the JIT"
+	@CARDAN_KERNELS=numba $(BIN)/python -m pytest -q $(PARALLEL) tests/kernel tests/analysis/test_assembly.py
 
 nojit-test: $(STAMP)
 	@echo "== tests with the JIT disabled"
@@ -177,7 +189,7 @@ NUMERICAL := $(addprefix tests/,analysis constraints coordinates dynamics geomet
 # Each level has its own cache of kernels: processes that compile for two of them may overwrite each other's files.
 define with_processor
 	@echo "== tests with the code of $(1)"
-	@export NUMBA_CPU_NAME=$(1) NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=$(2) NPY_DISABLE_CPU_FEATURES="$(3)" \
+	@export CARDAN_KERNELS=numba NUMBA_CPU_NAME=$(1) NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=$(2) NPY_DISABLE_CPU_FEATURES="$(3)" \
 		CARDAN_CACHE_DIR="$(CURDIR)/build/kernels-$(1)"; \
 		$(MAKE) --no-print-directory warm && $(BIN)/python -m pytest -q $(PARALLEL) $(NUMERICAL)
 endef
@@ -224,10 +236,11 @@ wheel: $(STAMP)
 	python -c 'import pathlib, sys, cardan; here = pathlib.Path(cardan.__file__).parent; \
 		assert here.is_relative_to(sys.prefix), here; assert (here / "py.typed").is_file(), "no py.typed"; \
 		assert (here / "constraints" / "_generated.py").is_file(), "no kernels of the primitives"; \
+		assert (here / "kernel" / "library.json").is_file(), "no compiled kernels"; \
 		assert (here / "view" / "page.html").is_file(), "no page of the workbench"; \
 		assert cardan.__version__ == "$(VERSION)", cardan.__version__'; \
 	cardan examples >examples.txt; grep -q rsur examples.txt; \
-	cardan solve rsur --json >rsur.json; \
+	CARDAN_KERNELS=built cardan solve rsur --json >rsur.json; \
 	python -c 'import json; result = json.load(open("rsur.json")); assert result["ok"] is True, result'; \
 	echo "$${wheel##*/} imports, lists its examples and assembles one"
 
@@ -253,5 +266,5 @@ $(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
 	$(call install,$(LOWEST),$(LOWEST_PYTHON),$(LOWEST_SUPPORTED),Python 3.11 or 3.12 (make LOWEST_PYTHON=...),-c tests/lowest-versions.txt)
 
 clean:
-	@rm -rf $(VENV) $(LOWEST) $(CADQUERY) $(BUILD123D) $(MUJOCO) dist build client/node_modules client/build src/cardan/view/page.html $(GENERATED) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf $(VENV) $(LOWEST) $(CADQUERY) $(BUILD123D) $(MUJOCO) dist build client/node_modules client/build src/cardan/view/page.html src/cardan/kernel/library.* $(GENERATED) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	@find src tests benchmarks fuzz docs client gallery papers -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

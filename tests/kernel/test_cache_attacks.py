@@ -20,6 +20,7 @@ import pytest
 from cardan.kernel import cache as kernel_cache
 from cardan.kernel import jit, machine_code, memory
 from cardan.kernel.compiler_lock import OneCompiler
+from cardan.kernel.sources import Edited
 from layers import sampled
 
 if memory.JIT_DISABLED:
@@ -270,7 +271,7 @@ def test_kernels_are_not_kept_after_an_edit_of_what_they_import(tmp_path, monkey
     time.sleep(0.02)
     changed.write_text(changed.read_text() + "\nNEW = 1\n")
     os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns))  # as rsync and cp -p do
-    with pytest.raises(sources.Edited, match=r"_block_cholesky\.py was changed after this process started"):
+    with pytest.raises(Edited, match=r"_block_cholesky\.py was changed after this process started"):
         kernel_cache.Sources(package, None, now.stat().st_mtime_ns).digest("cardan.math._block_cholesky")
     assert kernel_cache.Sources(package, None, now.stat().st_mtime_ns).digest("cardan.math._dense") == untouched
     monkeypatch.setattr(kernel_cache, "SOURCES", kernel_cache.Sources(kernel_cache.PACKAGE, None, 0))

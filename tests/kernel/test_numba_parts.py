@@ -21,8 +21,9 @@ import pytest
 from numba.core import caching, ccallback
 
 from cardan.kernel import cache as kernel_cache
-from cardan.kernel import compiler, jit, machine_code, memory
+from cardan.kernel import compiled_memory, compiler, jit, machine_code, memory
 from cardan.kernel.compiled_memory import EVALUATOR_SIGNATURE
+from cardan.kernel.dual import Dual
 from cardan.kernel.memory import view  # by name: Numba takes any attribute of that name for the method of a NumPy dtype
 
 if memory.JIT_DISABLED:
@@ -294,6 +295,19 @@ def test_inner_functions_become_machine_code_in_their_callers_alone():
     for compiled, expected in ((inner, False), (kernel, True)):
         (result,) = compiled.overloads.values()
         assert (result.library._compiled_object is not None) == expected
+
+
+def test_kernels_find_the_compiled_form_of_a_dual():
+    """Of a function, of one that is made while a kernel is compiled, and of an intrinsic."""
+    half = Dual(lambda x: 0.0, lambda: compiler.inner(lambda x: 0.5 * x))  # the form of Python is another one here
+    second = Dual(lambda array, k: None, lambda: compiled_memory.piece(2, 1, 1))
+
+    @jit.jit
+    def kernel(array):
+        return half(second(array, 1)[0]) + memory_tail(array, 2)[0]
+
+    memory_tail = memory.tail
+    assert kernel(np.arange(4.0)) == 0.5 * 3.0 + 2.0
 
 
 def test_without_the_classes_of_libraries_inner_functions_are_compiled_as_by_numba(monkeypatch, cache, caplog):

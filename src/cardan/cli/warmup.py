@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 from importlib import import_module
-from typing import Any
 
 from cardan.cli.output import print_json
 from cardan.kernel import jit
@@ -43,13 +42,4 @@ def run(args: argparse.Namespace) -> int:
 def compile_module(module: str) -> None:
     """Compile or load all listed kernels of a module; those that are built need nothing."""
     for name, text in LISTED[module].items():
-        function: Any = getattr(import_module(module), name)
-        if text == "PRIMITIVE":
-            jit.primitive_address(function, True)
-        elif text == "EVALUATOR":
-            jit.evaluator(function)
-        elif hasattr(function, "compile"):
-            from cardan.kernel.signatures import read
-
-            for signature in read(text):
-                function.compile(signature)
+        jit.prepare(getattr(import_module(module), name), text)

@@ -35,6 +35,7 @@ __all__ = [
     "inner",
     "jit",
     "plain",
+    "prepare",
     "primitive_address",
     "uncompiled",
 ]
@@ -164,3 +165,16 @@ def primitive_address(function: Callable[..., int], cached: bool) -> int:
         return FIRST_ADDRESS + len(python_primitives) - 1
     found = built.address(function)
     return found if found else int(_compiler_of(function).primitive_address(function, cached))
+
+
+def prepare(kernel: Any, text: str) -> None:
+    """Compile a kernel of the list (:mod:`cardan.kernel.listed`), or load its machine code, unless it is built."""
+    if text == "PRIMITIVE":
+        primitive_address(kernel, True)
+    elif text == "EVALUATOR":
+        evaluator(kernel)
+    elif hasattr(kernel, "compile"):
+        from cardan.kernel.signatures import read
+
+        for signature in read(text):
+            kernel.compile(signature)
