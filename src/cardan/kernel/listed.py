@@ -140,11 +140,10 @@ LISTED: Final = {
         "apply": "q1C d1C d1C d1C",
         "apply_transposed": "q1C d1C d1C d1C",
         "shorten": "q1C d1C d1C",
-        "defect": "q1C d1C d1C d d1C d1C",
     },
-    "cardan.solvers._dense_normal": {"_linear": "EVALUATOR"},
-    "cardan.solvers._dual_normal": {"_linear": "EVALUATOR"},
-    "cardan.solvers._gradient": {"judge_trial_of": "q d1C d1C d1C", "judge_slope_of": "d1C d1C", "_solve": "EVALUATOR"},
+    "cardan.solvers._dense_normal": {"_algebra": "EVALUATOR"},
+    "cardan.solvers._dual_normal": {"_algebra": "EVALUATOR"},
+    "cardan.solvers._gradient": {"judge_trial_of": "q d1C q d1C", "judge_slope_of": "d1C q d1C", "_solve": "EVALUATOR"},
     "cardan.solvers._levenberg_marquardt": {"_solve": "EVALUATOR"},
     "cardan.solvers._newton": {"_solve": "EVALUATOR"},
     "cardan.solvers._sparse_normal": {
@@ -152,7 +151,7 @@ LISTED: Final = {
         "read_slots": "q1C q1C",
         "fill_links": "q1C q1C q1C q1C",
         "fill_pairs": "q1C q1C q1C q1C q1C q1C",
-        "_linear": "EVALUATOR",
+        "_algebra": "EVALUATOR",
     },
     "cardan.system._formulas": {"_expand": "EVALUATOR"},
     "cardan.system._tables": {
