@@ -109,8 +109,8 @@ def module_digests() -> dict[str, Digest]:
 
     if str(ROOT / "src") not in sys.path:
         sys.path.insert(0, str(ROOT / "src"))
-    from cardan.kernel.cache import PACKAGE, Sources
     from cardan.kernel.listed import LISTED
+    from cardan.kernel.sources import PACKAGE, Sources
 
     sources = Sources(PACKAGE, None)
     capture, emit = ((Path(__file__).parent / name).read_text() for name in ("capture.py", "emit.py"))

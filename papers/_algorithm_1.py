@@ -5,7 +5,7 @@ from math import sqrt
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import call_evaluator
 from cardan.kernel.table import Float, Table
-from cardan.solvers.tables import Control, JobTable
+from cardan.solvers.tables import Control, Job
 
 
 class End(Table):
@@ -22,14 +22,14 @@ def run_many(job, starts, first, last, control, work, q, ends):
 
     The solver is called by address, since an inlined copy might round differently.
     """
-    table = JobTable(job)
+    table = Job(job)
     state = Control(control)
     coordinates = table.structure.coordinates
     for k in range(first, last):
         for i in range(coordinates):
             q[i] = starts[k * coordinates + i]
         state.iterations = 0.0
-        outcome = call_evaluator(table.solver, 0, job, control, q, control, control, control, work)
+        outcome = call_evaluator(table.run, 0, job, control, q, control, control, control, work)
         end = End(ends, k)
         end.iterations = state.iterations
         end.outcome = float(outcome)

@@ -8,7 +8,7 @@ from cardan.coordinates._judging import judge_at
 from cardan.coordinates.tables import Judged, JudgeWork, Verdict
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import call_evaluator, pointer
-from cardan.solvers.tables import RUNNING, Control, JobTable
+from cardan.solvers.tables import RUNNING, Control, Job
 
 # result of a call
 UNDER_WAY = 0  # the iterations of this call are used up
@@ -33,5 +33,5 @@ def descend(job, control, q, work, judged, bounds, judged_work, limits, found):
         if state.status != RUNNING or state.iterations >= limits[0]:
             return ENDED
         state.chunk = 1.0
-        call_evaluator(JobTable(job).solver, 0, job, control, q, control, control, control, work)
+        call_evaluator(Job(job).run, 0, job, control, q, control, control, control, work)
     return UNDER_WAY

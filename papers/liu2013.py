@@ -157,7 +157,7 @@ def problem(example: int, movable: int, formulation: Formulation) -> Problem:
 def _fixed(found: Problem) -> Problem:
     scales = np.ones_like(found.scales)
     scales[found.rows : found.rows + 3] = 0.0
-    return Problem(found.evaluate, found.ints, found.floats, found.structure, scales, found.linear)
+    return Problem(found.evaluate, found.ints, found.floats, found.structure, scales, found.algebra)
 
 
 def coordinates(p: Any) -> FloatArray:

@@ -1085,7 +1085,7 @@ def test_tables_grow_with_the_chain_and_not_with_its_square():
     sizes = []
     for count in (100, 2000):
         p = formulations.problem(chain(count).system, "relative")
-        tables = p.ints.size + p.floats.size + p.structure.size + p.linear.pattern.size + p.linear.work
+        tables = p.ints.size + p.floats.size + p.structure.size + p.algebra.pattern.size + p.algebra.work
         sizes.append((tables + Structure(p.structure).work + Structure(p.structure).jacobian_size) / count)
     assert sizes[1] <= 1.05 * sizes[0]
 
@@ -1112,7 +1112,7 @@ def test_euler_parameters_in_long_chains_have_a_sparse_arrow():
     m = chain(1000)
     problem = formulations.problem(m.system, "relative_euler_parameters")
     assert problem.rows == 1003 and problem.unknowns == 4000
-    assert problem.linear.work + problem.linear.pattern.size <= 150 * 1000
+    assert problem.algebra.work + problem.algebra.pattern.size <= 150 * 1000
     built = chain(40)
     assert built.assemble(formulation="relative_euler_parameters").ok
 

@@ -161,11 +161,11 @@ class Case:
         """(u, λ of each row, pivot)."""
         control = tables.Control.new(epsilon=epsilon, proximal=iterations)
         x = np.concatenate([b, c[linear.equations]])
-        scratch, matrix = np.full(2 * x.size, np.nan), np.full(linear.matrix, np.nan)
+        scratch, matrix = np.full(2 * x.size, np.nan), np.full(linear.algebra.work, np.nan)
         for op in (tables.FACTOR, tables.SOLVE):
             floats = control.as_floats
-            arguments = (linear.pattern, floats, x, scratch, floats, self.jacobian, matrix)
-            assert _blocks.call_at(linear.address, op, *arguments) == 0
+            arguments = (linear.algebra.pattern, floats, x, scratch, floats, self.jacobian, matrix)
+            assert _blocks.call_at(linear.algebra.address, op, *arguments) == 0
         multipliers = np.zeros(len(c))
         multipliers[linear.equations] = x[b.size :]
         return x[: b.size], multipliers, control.pivot
@@ -296,7 +296,7 @@ def test_the_factor_grows_with_the_number_of_bodies_and_no_faster(make):
         m = make(count)
         structure = formulations.motion_problem(m.system, "manifold").structure
         linear = algebra.linear_algebra(m.system, structure)
-        sizes.append((linear.matrix, linear.pattern.size))
+        sizes.append((linear.algebra.work, linear.algebra.pattern.size))
     assert np.all(np.divide(*sizes[::-1]) < 2.2)
 
 

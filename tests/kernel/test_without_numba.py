@@ -14,6 +14,7 @@ import pytest
 
 import first_calls
 import own_functions
+from cardan.constraints import _generated
 from cardan.kernel.memory import JIT_DISABLED
 
 TESTS = Path(__file__).parents[1]
@@ -41,7 +42,7 @@ try:
 except ImportError:
     HAS_LIBRARY = False
 else:
-    HAS_LIBRARY = not JIT_DISABLED and built.is_used()
+    HAS_LIBRARY = not JIT_DISABLED and built.address(_generated.gear) != 0
 
 needs_library = pytest.mark.skipif(not HAS_LIBRARY, reason="no library of kernels is built here")
 

@@ -19,7 +19,7 @@ from cardan.coordinates.tables import TreeWork
 from cardan.examples import REGISTRY, random_start
 from cardan.kernel.memory import JIT_DISABLED
 from cardan.solvers import linear, methods
-from cardan.solvers.problem import Budget, Linear, Problem
+from cardan.solvers.problem import Algebra, Budget, Problem
 from cardan.system.state import Pose
 from layers import sampled
 from papers import descent, liu2013, parallel
@@ -280,7 +280,7 @@ def solve_with(algebra, formulation, method, short=0):
     m = own()
     p = formulations.problem(m.system, formulation)
     found = algebra(p.structure)
-    found = Linear(found.address, found.pattern, found.work - short, found.cost)
+    found = Algebra(found.address, found.pattern, found.work - short, found.cost)
     p = Problem(p.evaluate, p.ints, p.floats, p.structure, p.scales, found)
     q = formulations.enter(m.system, formulation, formulations.to_reference(m.system, m.system.authored))
     methods.REGISTRY[method].run(p, q, 1e-12, Budget(3))
@@ -312,7 +312,7 @@ def test_no_piece_of_a_workspace_can_be_shorter(method, monkeypatch):
     whole = module.pieces
     m = own()
     problem = formulations.problem(m.system, "manifold")
-    pieces = whole(problem.sizes, problem.linear.work)
+    pieces = whole(problem.sizes, problem.algebra.work)
     assert [*module.Work.pieces][-len(pieces) :] == [*pieces]
     for short in pieces:
         monkeypatch.setattr(module, "pieces", lambda *p, k=short: {n: size - (n == k) for n, size in whole(*p).items()})

@@ -9,8 +9,8 @@ import pytest
 from cardan.kernel.jit import jit
 from cardan.kernel.memory import pointer
 from cardan.solvers import linear
-from cardan.solvers._blocks import call_at, spread, update_defect
-from cardan.solvers.tables import BACK_SOLVE, FACTOR, Control, Structure
+from cardan.solvers._blocks import call_at, spread, update_rest
+from cardan.solvers.tables import FACTOR, LEAST, SOLVE, Projection, Structure
 
 
 def random_structure(rng, constraints, blocks, most=4, independent=False):
@@ -44,33 +44,39 @@ def dense(structure, entries):
 
 
 class Solver:
-    """Calls FACTOR once, then BACK_SOLVE with any gradient."""
+    """Calls FACTOR once, then projects."""
 
-    def __init__(self, algebra, structure, entries, r, damping):
-        self.algebra, self.entries, self.r = algebra, entries, r
-        self.control = np.zeros(Control.size)
-        Control(self.control).damping = damping
-        self.matrix = np.empty(algebra.work)
-        self.gradient = np.empty(int(Structure(structure).unknowns))
-        self.status = self._call(FACTOR, self.gradient, np.empty_like(self.gradient))
+    def __init__(self, algebra, structure, entries, damping):
+        self.algebra, self.entries = algebra, entries
+        self.rows, self.unknowns = int(Structure(structure).rows), int(Structure(structure).unknowns)
+        self.control = Projection.new(epsilon=damping).as_floats
+        self.matrix, self.scratch = np.empty(algebra.work), np.empty(self.unknowns)
+        self.status = self._call(FACTOR, np.empty(self.unknowns + self.rows))
 
-    def _call(self, op, gradient, step):
-        a = self.algebra
-        return call_at(a.address, op, a.pattern, self.control, self.r, gradient, step, self.entries, self.matrix)
+    def _call(self, op, x):
+        a, scratch = self.algebra, self.scratch
+        return call_at(a.address, op, a.pattern, self.control, x, scratch, scratch, self.entries, self.matrix)
 
-    def solve(self, gradient):
-        step = np.empty_like(gradient)
-        assert self._call(BACK_SOLVE, gradient, step) == 0
-        return step
+    def solve(self, b, c):
+        """(u, λ) of u + Jᵀλ = b, J u − ελ = c."""
+        x = np.concatenate([b, c])
+        assert self._call(SOLVE, x) == 0
+        return x[: b.size], x[b.size :]
+
+    def least(self, c):
+        """u for b = 0."""
+        x = np.concatenate([np.full(self.unknowns, np.nan), c])
+        assert self._call(LEAST, x) == 0
+        return x[: self.unknowns]
 
 
-def exact(J, damping, g=None, r=None):
-    """−(JᵀJ + λI)⁻¹ g, or with g = Jᵀr, in sixty digits: a rounded Jᵀr has a component along free motions."""
+def exact(J, damping, b, c):
+    """(JᵀJ + ε)⁻¹ (εb + Jᵀc) in sixty digits: a rounded Jᵀc has a component along free motions."""
     with mpmath.workdps(60):
         A = mpmath.matrix(J.tolist())
-        g = mpmath.matrix(g.tolist()) if r is None else A.T * mpmath.matrix(r.tolist())
+        g = damping * mpmath.matrix(b.tolist()) + A.T * mpmath.matrix(c.tolist())
         A = A.T * A + damping * mpmath.eye(J.shape[1])
-        return -np.array([float(v) for v in mpmath.lu_solve(A, g)])
+        return np.array([float(v) for v in mpmath.lu_solve(A, g)])
 
 
 @pytest.mark.nojit
@@ -94,24 +100,23 @@ def test_the_step_is_that_of_the_singular_values(constraints, blocks, damping):
     entries = rng.normal(size=Structure(structure).jacobian_size)
     J = dense(structure, entries)
     r = J @ rng.normal(size=J.shape[1])
-    solver = Solver(linear.dual(structure), structure, entries, r, damping)
+    solver = Solver(linear.dual(structure), structure, entries, damping)
     assert solver.status == 0
-    assert np.abs(solver.gradient - J.T @ r).max() <= 1e-13 * np.abs(J.T @ r).max()
-    step = solver.solve(solver.gradient)
+    step = solver.least(r)
+    assert np.abs(solver.scratch - J.T @ r).max() <= 1e-13 * np.abs(J.T @ r).max()
     U, s, Vt = np.linalg.svd(J)
     rank = int((s > 1e-10 * s[0]).sum())
     assert rank < J.shape[0]  # some constraints have more rows than unknowns
     s = s[:rank]
-    expected = -Vt[:rank].T @ (s / (s * s + damping) * (U[:, :rank].T @ r))
+    expected = Vt[:rank].T @ (s / (s * s + damping) * (U[:, :rank].T @ r))
     assert np.abs(step - expected).max() <= 1e-9 * np.abs(expected).max()
     assert np.abs(Vt[rank:] @ step).max() <= 1e-13 * np.abs(step).max() * s[0] / s[-1]
 
 
 @pytest.mark.parametrize("damping", [1e-12, 1e-9, 1e-4, 1.0])
 @pytest.mark.parametrize("redundant", [False, True])
-def test_the_step_of_any_gradient_is_accurate_to_rounding(damping, redundant):
-    """The components along free motions, and their rounding errors, are divided by λ.  If these components are only
-    rounding errors, the other components are as accurate as without free motions."""
+def test_a_projection_is_accurate_to_rounding(damping, redundant):
+    """The components of u along free motions are those of b, whatever ε is."""
     rng = np.random.default_rng(11)
     structure = random_structure(rng, 4, 14, independent=True)
     entries = rng.normal(size=Structure(structure).jacobian_size)
@@ -122,68 +127,52 @@ def test_the_step_of_any_gradient_is_accurate_to_rounding(damping, redundant):
         assert rows > 1 and stride
         entries[start + stride : start + 2 * stride] = entries[start : start + stride]
     J = dense(structure, entries)
-    r = rng.normal(size=J.shape[0])
-    solver = Solver(linear.dual(structure), structure, entries, r, damping)
+    solver = Solver(linear.dual(structure), structure, entries, damping)
     _, s, Vt = np.linalg.svd(J)
     rank = int((s > 1e-10 * s[0]).sum())
     assert rank == J.shape[0] - redundant
     span, free = Vt[:rank], Vt[rank:]
-    eps = np.finfo(float).eps
-    for g in (rng.normal(size=J.shape[1]), free.T @ rng.normal(size=len(free))):
-        error = solver.solve(g) - exact(J, damping, g)
-        assert np.abs(error).max() <= 100 * eps * np.abs(g).max() / damping
-    g = span.T @ rng.normal(size=rank)
-    error = solver.solve(g) - exact(J, damping, g)
-    least = s[rank - 1]
-    assert np.abs(free @ error).max() <= 100 * eps * np.abs(g).max() / damping
-    bound = eps * (s[0] / least) ** 2 / (least**2 + damping)
-    if redundant:  # the rounding of S is then eps/λ, and it is applied twice
-        bound += (eps / damping) ** 2
-    assert np.abs(span @ error).max() <= 100 * bound * np.abs(g).max()
-
-
-def test_the_formula_without_the_split_is_too_inaccurate_for_refinement():
-    """(g − JᵀS J g)/λ without the split: its error in the row space is eps/λ, not eps/σ²."""
-    rng = np.random.default_rng(11)
-    structure = random_structure(rng, 4, 14, independent=True)
-    entries = rng.normal(size=Structure(structure).jacobian_size)
-    J = dense(structure, entries)
-    damping = 1e-12
-    solver = Solver(linear.dual(structure), structure, entries, np.ones(J.shape[0]), damping)
-    g = J.T @ rng.normal(size=J.shape[0])
-    expected = exact(J, damping, g)
-    at_once = -(g - J.T @ np.linalg.solve(J @ J.T + damping * np.eye(J.shape[0]), J @ g)) / damping
-    Vt = np.linalg.svd(J)[2]
-    along_rows = Vt[: J.shape[0]]
-    assert np.abs(along_rows @ (at_once - expected)).max() > 1e-6 * np.abs(along_rows @ expected).max()
-    split = solver.solve(g)
-    assert np.abs(along_rows @ (split - expected)).max() <= 1e-12 * np.abs(along_rows @ expected).max()
+    eps, least = np.finfo(float).eps, s[rank - 1]
+    for b, c in (
+        (rng.normal(size=J.shape[1]), J @ rng.normal(size=J.shape[1])),
+        (free.T @ rng.normal(size=len(free)), np.zeros(J.shape[0])),
+        (span.T @ rng.normal(size=rank), J @ rng.normal(size=J.shape[1])),
+    ):
+        u, multipliers = solver.solve(b, c)
+        error = u - exact(J, damping, b, c)
+        size = max(np.abs(b).max(), np.abs(c).max())
+        assert np.abs(free @ error).max() <= 100 * eps * (size + s[0] * np.abs(multipliers).max())
+        bound = eps * (s[0] / least) ** 2
+        if redundant:  # the rounding of S along dependent rows is eps/ε, and J turns it into eps/√ε
+            bound += eps / np.sqrt(damping)
+        assert np.abs(span @ error).max() <= 100 * bound * size
+        assert np.abs(b - J.T @ multipliers - u).max() <= 100 * eps * (size + s[0] * np.abs(multipliers).max())
 
 
 @jit
-def defect_of(structure, r, entries, damping, step, out):
-    update_defect(Structure(pointer(structure)), r, entries, damping, step, out)
+def rest_of(structure, r, entries, weight, u, out):
+    update_rest(Structure(pointer(structure)), r, entries, weight, u, out)
 
 
 @pytest.mark.long
 @pytest.mark.nojit
 @pytest.mark.parametrize("damping", [1e-12, 1e-8])
-def test_refining_a_step_with_its_defect_makes_it_no_worse(damping):
-    """As in Levenberg–Marquardt and Newton: the defect Jᵀ(r + Jδ) + λδ is not a combination of the rows."""
+def test_refining_a_step_makes_it_no_worse(damping):
+    """As in Levenberg–Marquardt and Newton: by the projection of what the step leaves of both equations."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
         structure = random_structure(rng, 5, 30)
         entries = rng.normal(size=Structure(structure).jacobian_size)
         J = dense(structure, entries)
         r = J @ rng.normal(size=J.shape[1]) * 1e-3
-        expected = exact(J, damping, r=r)
-        solver = Solver(linear.dual(structure), structure, entries, r, damping)
-        step = solver.solve(solver.gradient)
+        expected = exact(J, damping, np.zeros(J.shape[1]), r)
+        solver = Solver(linear.dual(structure), structure, entries, damping)
+        step = solver.least(r)
         rough = step + 1e-7 * rng.normal(size=step.size) * np.abs(step).max()  # the step of a less accurate factor
         for given, allowed in ((step, 1e-12), (rough, 1e-9)):
-            defect = np.empty_like(step)
-            defect_of(structure, r, entries, damping, given, defect)
-            refined = given + solver.solve(defect)
+            rest = np.empty(step.size + r.size)
+            rest_of(structure, r, entries, 1.0, given, rest)
+            refined = given + solver.solve(rest[: step.size], rest[step.size :])[0]
             assert np.abs(refined - expected).max() <= allowed * np.abs(expected).max()
 
 
@@ -191,8 +180,7 @@ def test_an_indefinite_matrix_is_rejected():
     rng = np.random.default_rng(2)
     structure = random_structure(rng, 3, 12)
     entries = rng.normal(size=Structure(structure).jacobian_size)
-    r = np.zeros(Structure(structure).rows)
-    assert Solver(linear.dual(structure), structure, entries, r, -50.0).status == 1
+    assert Solver(linear.dual(structure), structure, entries, -50.0).status == 1
 
 
 def test_few_long_rows_use_the_dual_and_short_rows_the_normal_equations():
@@ -202,6 +190,6 @@ def test_few_long_rows_use_the_dual_and_short_rows_the_normal_equations():
     long = random_structure(rng, 2, 120, most=100)
     short = random_structure(rng, 300, 100, most=2)
     small = random_structure(rng, 2, 10)
-    assert linear.path_algebra(long).address == _dual_normal.LINEAR
-    assert linear.path_algebra(short).address == _sparse_normal.LINEAR
-    assert linear.path_algebra(small).address == _dense_normal.LINEAR
+    assert linear.path_algebra(long).address == _dual_normal.ALGEBRA
+    assert linear.path_algebra(short).address == _sparse_normal.ALGEBRA
+    assert linear.path_algebra(small).address == _dense_normal.ALGEBRA

@@ -10,7 +10,7 @@ from cardan import examples
 from cardan.coordinates import formulations
 from cardan.diagnosis import freedom
 from cardan.solvers import linear, methods
-from cardan.solvers.tables import BACK_SOLVE, FACTOR, Control
+from cardan.solvers.tables import FACTOR, LEAST, Projection
 from mechanisms import stewart_ups
 
 
@@ -71,18 +71,18 @@ def test_sparse_and_dense_normal_equations_give_numpys_answer(name, formulation,
     problem = formulations.problem(system, formulation)
     r, J = problem.jacobian(formulations.to_reference(system, system.authored))
     _, entries = problem.entries(formulations.to_reference(system, system.authored))
-    expected = -np.linalg.solve(J.T @ J + damping * np.eye(problem.unknowns), J.T @ r)
+    expected = np.linalg.solve(J.T @ J + damping * np.eye(problem.unknowns), J.T @ r)
     from cardan.solvers import _dense_normal
 
     room = _dense_normal.linear_work(problem.unknowns)
-    dense = linear.Linear(_dense_normal.LINEAR, problem.structure, room, 0.0)
+    dense = linear.Algebra(_dense_normal.ALGEBRA, problem.structure, room, 0.0)
     for algebra in (dense, linear.sparse(problem.structure)):
-        control = np.zeros(Control.size)
-        Control(control).damping = damping
-        gradient, step = np.empty(problem.unknowns), np.empty(problem.unknowns)
-        arguments = (algebra.pattern, control, r, gradient, step, entries, np.empty(algebra.work))
+        control = Projection.new(epsilon=damping).as_floats
+        x, gradient = np.concatenate([np.full(problem.unknowns, np.nan), r]), np.empty(problem.unknowns)
+        arguments = (algebra.pattern, control, x, gradient, gradient, entries, np.empty(algebra.work))
         assert problem._call(algebra.address, FACTOR, *arguments) == 0
-        problem._call(algebra.address, BACK_SOLVE, *arguments)
+        problem._call(algebra.address, LEAST, *arguments)
+        step = x[: problem.unknowns]
         assert np.abs(gradient - J.T @ r).max() <= 1e-13 * np.abs(J.T @ r).max()
         assert np.abs(step - expected).max() <= 1e-8 * np.abs(expected).max()
 
@@ -92,10 +92,8 @@ def test_an_indefinite_matrix_is_not_factorised():
     problem = formulations.problem(system, "manifold")
     _, entries = problem.entries(formulations.to_reference(system, system.authored))
     algebra = linear.sparse(problem.structure)
-    control = np.zeros(Control.size)
-    Control(control).damping = -5.0
-    n = problem.unknowns
-    arguments = (algebra.pattern, control, np.zeros(problem.rows), np.empty(n), np.empty(n), entries)
+    control, x = Projection.new(epsilon=-5.0).as_floats, np.zeros(problem.unknowns + problem.rows)
+    arguments = (algebra.pattern, control, x, x, x, entries)
     assert problem._call(algebra.address, FACTOR, *arguments, np.empty(algebra.work)) == 1
 
 
@@ -124,7 +122,7 @@ def test_work_per_iteration_grows_with_the_number_of_bodies_only():
     sizes = []
     for count in (100, 2000):
         problem = formulations.problem(chain(count, loops=True).system, "manifold")
-        sizes.append((problem.linear.work + problem.linear.pattern.size) / count)
+        sizes.append((problem.algebra.work + problem.algebra.pattern.size) / count)
     assert abs(sizes[1] / sizes[0] - 1) <= 0.1
 
 

@@ -155,7 +155,7 @@ def run_chunk(batch, options, memo, work):
     control.chunk = min(options.each, memo.left)
     before = control.iterations
     x = work.x
-    call_evaluator(job.solver, 0, job.as_ints, control.as_floats, x, x, x, x, job_work)
+    call_evaluator(job.run, 0, job.as_ints, control.as_floats, x, x, x, x, job_work)
     done = control.iterations - before
     memo.left -= done
     return done

@@ -12,7 +12,7 @@ from cardan.analysis.tables import TurnRow
 from cardan.kernel.jit import inner, jit
 from cardan.kernel.memory import tail
 from cardan.solvers._job import evaluate
-from cardan.solvers.tables import RESIDUAL, JobTable
+from cardan.solvers.tables import RESIDUAL, Job
 
 SIZE = TurnRow.size
 NO_TURN = 1e-6  # in the unit of a row, lengths in L: a residual below it requires no turn
@@ -92,5 +92,5 @@ def count_turns(problem, table, first, size, q, moved, before, rows, work):
 @jit
 def update_turns(problem, table, first, q, moved, before, rows, work):
     """:func:`count_turns`, called from Python."""
-    count_turns(JobTable(problem), table, first, q.size, q, moved, before, rows, work)
+    count_turns(Job(problem), table, first, q.size, q, moved, before, rows, work)
     return first

@@ -95,17 +95,16 @@ class SparseLinearization:
         """See :meth:`Linearization.part_left`; 0 if one of the poses is too near to singular for the factors."""
         if not (self.is_regular and other.is_regular):
             return 0.0
-        structure, n = self._problem.structure, self._problem.unknowns
+        n = self._problem.unknowns
         change = other.known.entries - self.known.entries
         basis, H = np.zeros((KRYLOV + 1, n)), np.zeros((KRYLOV + 1, KRYLOV))
         first: FloatArray = np.random.default_rng(0).standard_normal(n)
         basis[0] = first / np.linalg.norm(first)
-        image, gradient = np.zeros(self._problem.rows), np.zeros(n)
+        image = np.zeros(self._problem.rows)
         found: Any = np.zeros(0)
         for k in range(KRYLOV):
-            _blocks.apply(structure, change, basis[k], image)
-            _blocks.apply_transposed(structure, self.known.entries, image, gradient)
-            x = self.known.back_solve(gradient)
+            _blocks.apply(self._problem.structure, change, basis[k], image)
+            x = self.known.project(0.0, image)
             before, size = math.inf, math.sqrt(x @ x)
             while size < 0.5 * before:  # twice is enough
                 parts = basis[: k + 1] @ x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cardan.coordinates.tables import Judged
 from cardan.kernel.table import Address, Float, Int, Piece, Ref, Table, Workspace
-from cardan.solvers.tables import JobTable
+from cardan.solvers.tables import Job, SolverJob
 
 
 class TurnRow(Table):
@@ -70,14 +70,14 @@ class Draw(Table):
 class Batch(Table):
     """Many starts of one piece, for one worker."""
 
-    job: Ref[JobTable]  # first solver of an attempt
+    job: Ref[SolverJob]  # first solver of an attempt
     begin: Ref[Float]  # its initial control vector
     work: Ref[Float]  # and its workspace
-    second_job: Ref[JobTable]  # the same for the second solver, where there are two
+    second_job: Ref[SolverJob]  # the same for the second solver, where there are two
     second_begin: Ref[Float]
     second_work: Ref[Float]
-    other_job: Ref[JobTable]  # the first solver with lengths in the other unit
-    whole: Ref[JobTable]  # the problem on the manifold, which accepts any poses, in the same unit of length
+    other_job: Ref[SolverJob]  # the first solver with lengths in the other unit
+    whole: Ref[Job]  # the problem on the manifold, which accepts any poses, in the same unit of length
     judged: Ref[Judged]
     bounds: Ref[Float]  # of the verdict
     judge_work: Ref[Float]

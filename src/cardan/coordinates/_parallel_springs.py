@@ -10,19 +10,8 @@ from cardan.coordinates.tables import Place, Pull, Springs
 from cardan.kernel.fields import after
 from cardan.kernel.jit import exact
 from cardan.kernel.memory import call_evaluator, cut, pointer, tail
-from cardan.solvers._gradient import (
-    GROUP,
-    SLOPES,
-    SUMS,
-    add_bound,
-    add_pull,
-    block_step,
-    is_due,
-    row_width,
-    scale_group,
-    scale_step,
-)
-from cardan.solvers.tables import JACOBIAN, RETRACT, Constraint, Structure
+from cardan.solvers._gradient import GROUP, add_bound, add_pull, block_step, is_due, row_width, scale_group, scale_step
+from cardan.solvers.tables import JACOBIAN, RETRACT, Constraint, Slope, Structure, Sums
 from cardan.system import tables as layout
 
 STRUCTURE, CONSTRAINT = Structure.size, Constraint.size
@@ -145,7 +134,7 @@ def evaluate_groups(springs, first, last, q, work):
             is_measured,
             springs.r,
             springs.jacobian,
-            tail(springs.sums, SUMS * group),
+            Sums(springs.sums, group),
         )
 
 
@@ -167,9 +156,9 @@ def move_groups(springs, first, last, q, moved, gathers, work):
         begin = GROUP * group
         end = min(begin + GROUP, structure.blocks)
         if gathers != 0:
-            slope = tail(springs.slopes, SLOPES * group)
-            slope[0] = 0.0
-            slope[1] = 0.0
+            slope = Slope(springs.slopes, group)
+            slope.slope = 0.0
+            slope.square = 0.0
             for b in range(begin, end):
                 width = offsets[b + 1] - offsets[b]
                 g = tail(springs.direction, offsets[b])

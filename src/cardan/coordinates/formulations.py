@@ -18,7 +18,7 @@ from cardan.coordinates import relative
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
 from cardan.solvers.linear import linear_algebra
-from cardan.solvers.problem import Linear, Problem
+from cardan.solvers.problem import Algebra, Problem
 from cardan.solvers.tables import GAMMA, Constraint, Structure
 from cardan.system import reading
 from cardan.system import tables as layout
@@ -108,7 +108,7 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
     return table[:end]
 
 
-def _structured(system: System, kind: FormulationKind) -> tuple[IntArray, Linear]:
+def _structured(system: System, kind: FormulationKind) -> tuple[IntArray, Algebra]:
     """The structure table, and the linear algebra for it."""
     table = structure(system, kind)
     return table, linear_algebra(table)
@@ -336,7 +336,7 @@ def motion_problem(system: System, formulation: str) -> Problem:
     def make() -> Problem:
         p = problem(system, formulation)
         ints = np.concatenate([p.ints, system.curvature_codes()])
-        return Problem(REGISTRY[formulation].evaluate_motion(), ints, p.floats, p.structure, p.scales, p.linear)
+        return Problem(REGISTRY[formulation].evaluate_motion(), ints, p.floats, p.structure, p.scales, p.algebra)
 
     return system.cached(("motion", formulation), make)
 

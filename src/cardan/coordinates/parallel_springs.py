@@ -18,7 +18,7 @@ import numpy as np
 from cardan.coordinates.tables import Place, Pull, Springs
 from cardan.lazy import LazyModule
 from cardan.solvers.problem import Budget, Problem, Run
-from cardan.solvers.tables import RETRACT, RUNNING, Control, Outcome, Structure
+from cardan.solvers.tables import RETRACT, RUNNING, Control, Outcome, Slope, Structure, Sums
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
@@ -126,9 +126,9 @@ class _Threads:
         self.r: FloatArray = np.empty(rows)
         self.jacobian: FloatArray = np.empty(entries)
         self.direction, self.step, self.bound = (np.zeros(unknowns) for _ in range(3))
-        self.sums: FloatArray = np.zeros(_gradient.SUMS * t.evaluations)
-        self.slopes: FloatArray = np.zeros(_gradient.SLOPES * t.moves)
-        self.total: FloatArray = np.zeros(_gradient.SUMS)
+        # of each group, then of all
+        self.sums: FloatArray = np.zeros(Sums.size * (t.evaluations + 1))
+        self.slopes: FloatArray = np.zeros(Slope.size * (t.moves + 1))
         self.rest: FloatArray = np.empty(evaluation if t.counted else 0)  # to count angles
         self.phase, self.gathers = EVALUATE, 1
         groups = (t.evaluations, t.moves)
@@ -220,7 +220,8 @@ class _Threads:
         job, control = self.job, Control(self.job.control)
         if self.phase == EVALUATE:
             is_first = control.slope < 0.0
-            self.gathers = int(_gradient.judge_trial_of(job.problem.rows, job.control, self.sums, self.total))
+            arguments = job.problem.rows, job.control, job.tables.evaluations, self.sums
+            self.gathers = int(_gradient.judge_trial_of(*arguments))
             if self.gathers and not is_first:
                 self.q, self.moved = self.moved, self.q
             if job.clock is not None and not is_first:
@@ -229,7 +230,7 @@ class _Threads:
             self.phase = END if control.status != RUNNING or is_out else MOVE
         else:
             if self.gathers:
-                _gradient.judge_slope_of(job.control, self.slopes)
+                _gradient.judge_slope_of(job.control, job.tables.moves, self.slopes)
             if control.status != RUNNING:
                 self.phase = END
                 return

@@ -25,7 +25,7 @@ from cardan.coordinates import formulations
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Problem
-from cardan.solvers.tables import BACK_SOLVE, FACTOR, LONG_ROW, Control
+from cardan.solvers.tables import FACTOR, LONG_ROW, SOLVE, Projection
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import System
@@ -88,10 +88,11 @@ class Decomposition:
 
 
 class Factorization:
-    """The same by the factor of AᵀA + λI, for systems that are too large for singular values.
+    """The same by the factor of AᵀA + λ, for systems that are too large for singular values.
 
-    Each solve is refined twice over.  The inner refinement, with the defect Aᵀ(A x − b) + λx, removes the rounding
-    errors along free motions, if there are any; the outer one, with the residual b − A x, removes the effect of λ.
+    Each solve is refined twice over.  The inner refinement, with what u leaves of both equations of a projection,
+    removes the rounding errors along free motions, if there are any; the outer one, with the residual b − A x, removes
+    the effect of λ.
     """
 
     __slots__ = ("_arrays", "_columns", "_factored", "_problem", "_rows", "damping", "entries")
@@ -104,12 +105,11 @@ class Factorization:
         scales = np.concatenate([weights(system, problem), self._columns])
         _blocks.scale(problem.structure, scales, self._rows, self.entries)
         _blocks.shorten(problem.structure, self._rows, self.entries)
-        control = np.zeros(Control.size)
-        Control(control).damping = self.damping = damping
-        gradient, step = np.zeros(problem.unknowns), np.zeros(problem.unknowns)
-        work = np.empty(problem.linear.work)
-        self._arrays = (problem.linear.pattern, control, np.zeros(problem.rows), gradient, step, self.entries, work)
-        self._factored = not _blocks.call_at(problem.linear.address, FACTOR, *self._arrays)
+        self.damping, algebra = damping, problem.algebra
+        x, scratch = np.zeros(problem.unknowns + problem.rows), np.zeros(problem.unknowns)
+        control = Projection.new(epsilon=damping).as_floats
+        self._arrays = (algebra.pattern, control, x, scratch, scratch, self.entries, np.empty(algebra.work))
+        self._factored = not _blocks.call_at(algebra.address, FACTOR, *self._arrays)
 
     @property
     def is_free(self) -> bool:
@@ -139,21 +139,20 @@ class Factorization:
         return basis[: int((sizes > part).sum())]
 
     def free_part(self, x: FloatArray) -> FloatArray:
-        """Component of a scaled vector along free motions: (λ(AᵀA + λI)⁻¹)² x."""
+        """Component of a scaled vector along free motions: (λ(AᵀA + λ)⁻¹)² x."""
         for _ in range(2):
-            x = self.damping * self.back_solve(x)
+            x = self.project(x, 0.0)
         return x
 
-    def back_solve(self, g: FloatArray) -> FloatArray:
-        """(AᵀA + λI)⁻¹ g, not refined."""
-        gradient, step = self._arrays[3], self._arrays[4]
-        gradient[:] = g
-        _blocks.call_at(self._problem.linear.address, BACK_SOLVE, *self._arrays)
-        return -step
+    def project(self, b: FloatArray | float, c: FloatArray | float) -> FloatArray:
+        """u of  u + Aᵀy = b,  A u − λy = c,  not refined: (AᵀA + λ)⁻¹ (λb + Aᵀc)."""
+        n, x = self._problem.unknowns, self._arrays[2]
+        x[:n], x[n:] = b, c
+        _blocks.call_at(self._problem.algebra.address, SOLVE, *self._arrays)
+        return x[:n].copy()
 
     def solve(self, b: FloatArray, near: FloatArray | None = None) -> FloatArray:
         """The solution of J x = b nearest to ``near``, in scaled unknowns."""
-        structure = self._problem.structure
         right = self._rows * b
         found = np.zeros(self._problem.unknowns)
         if near is not None:
@@ -161,11 +160,9 @@ class Factorization:
         size = np.linalg.norm(right)
         rest = right
         for _ in range(MOST_REFINEMENTS):
-            step = self.back_solve(self._transposed_image(rest))
+            step = self.project(0.0, rest)
             for _ in range(0 if self.damping == LEAST_DAMPING else 2):
-                defect = np.empty_like(step)
-                _blocks.defect(structure, -rest, self.entries, self.damping, step, defect)
-                step -= self.back_solve(defect)
+                step += self.project(-step, rest - self.image(step))
             found += step
             before, rest = rest, right - self.image(found)
             left = np.linalg.norm(rest)
@@ -178,7 +175,7 @@ class Factorization:
         """R y with Aᵀ y = w, for a combination w of rows."""
         y = np.zeros(self._problem.rows)
         for _ in range(3):
-            y += self.image(self.back_solve(w - self._transposed_image(y)))
+            y += self.image(self.project(w - self._transposed_image(y), 0.0)) / self.damping
         return self._rows * y
 
     def image(self, x: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from cardan.coordinates.tree import GROUND, Path, Tree
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
 from cardan.solvers import linear
-from cardan.solvers.problem import Linear, Problem
+from cardan.solvers.problem import Algebra, Problem
 from cardan.solvers.tables import ENTER, LEAVE, Structure
 from cardan.system import reading
 from cardan.system import tables as layout
@@ -150,7 +150,7 @@ def _from_ground(grown: Tree, path: Path) -> Path:
 class _Packed:
     """Tables of a system in one of the two forms: what the evaluator reads, and the solvers' structure."""
 
-    __slots__ = ("floats", "ints", "linear", "powers", "scales", "structure")
+    __slots__ = ("algebra", "floats", "ints", "powers", "scales", "structure")
 
     def __init__(self, system: System, euler: int) -> None:
         grown = tree.spanning_tree(system)
@@ -166,7 +166,7 @@ class _Packed:
         self.structure = self._structure(limbs, cuts)
         Structure(self.structure).coordinates = limbs.coordinates + len(system.counted_angles)
         Structure(self.structure).work = header.pieces[-1]
-        self.linear: Linear = linear.path_algebra(self.structure)
+        self.algebra: Algebra = linear.path_algebra(self.structure)
         if grown.own:
             self._check_own(system, grown)
 
@@ -259,7 +259,7 @@ def problem(system: System, formulation: str, length: float) -> Problem:
     p = _packed(system, formulation)
     rows = np.array([1.0, 1.0 / length, 1.0 / (length * length)])[p.powers]
     columns = np.where(p.scales > 0.0, p.scales, length)
-    return Problem(_relative.EVALUATE, p.ints, p.floats, p.structure, np.concatenate([rows, columns]), p.linear)
+    return Problem(_relative.EVALUATE, p.ints, p.floats, p.structure, np.concatenate([rows, columns]), p.algebra)
 
 
 def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:

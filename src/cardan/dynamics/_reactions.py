@@ -12,10 +12,10 @@ from cardan.dynamics._equations import REGULAR
 from cardan.dynamics.tables import WIDTH, Bound, Control, ForceWork, Pattern, Stop
 from cardan.kernel.fields import after
 from cardan.kernel.jit import inner, jit, plain
-from cardan.kernel.memory import call_evaluator, pointer
+from cardan.kernel.memory import pointer
 from cardan.solvers import tables as solvers_tables
-from cardan.solvers._blocks import scale_rows
-from cardan.solvers.tables import JobTable
+from cardan.solvers._job import call_algebra, evaluate, linearise
+from cardan.solvers.tables import Job
 
 RESIDUAL, JACOBIAN = plain(solvers_tables.RESIDUAL), plain(solvers_tables.JACOBIAN)
 STOP_SIZE = Stop.size
@@ -31,22 +31,15 @@ EXACT = 1e-13  # of the largest component of b: a smaller rest is rounding
 SLOW = 0.5  # a solve that leaves more of the rest is not worth another
 
 
-@inner
-def evaluate(job, op, q, work):
-    """f at q, and J if op is JACOBIAN."""
-    values = work.values
-    call_evaluator(job.evaluator, op, job.ints, job.floats, q, values, values, work.jacobian, work.evaluation)
-
-
 @jit
 def forces(job, places, q, multipliers, out, offsets, memory):
     """out[k, place] ← −Jᵀλ of one constraint on one body; places: of each body of each strip, in their order."""
-    job = JobTable(pointer(job))
+    job = Job(pointer(job))
     pattern = Pattern(job.pattern)
     work = ForceWork(pointer(offsets), pointer(memory))
     jacobian = work.jacobian
     for k in range(q.shape[0]):
-        evaluate(job, JACOBIAN, q[k], work)
+        evaluate(job, JACOBIAN, q[k], work.values, work.values, jacobian, work.evaluation)
         strip = pattern.strips
         at = 0
         for _ in range(pattern.strip_count):
@@ -64,8 +57,7 @@ def forces(job, places, q, multipliers, out, offsets, memory):
 @inner
 def call_linear(job, op, control, work):
     """FACTOR, or SOLVE with x."""
-    floats = control.as_floats
-    call_evaluator(job.linear, op, job.pattern, floats, work.x, work.scratch, floats, work.jacobian, work.matrix)
+    call_algebra(job, op, control, work.x, work.scratch, work.x, work.jacobian, work.matrix)
 
 
 @jit
@@ -75,7 +67,7 @@ def least_norm(job, floats, stops, q, b, multipliers, rest, offsets, memory):
     stops: equation, first entry and number of entries of rows that do not hold where multipliers[k] is zero at first.
     floats: a control vector.
     """
-    job = JobTable(pointer(job))
+    job = Job(pointer(job))
     pattern = Pattern(job.pattern)
     control = Control(pointer(floats))
     work = ForceWork(pointer(offsets), pointer(memory))
@@ -86,8 +78,7 @@ def least_norm(job, floats, stops, q, b, multipliers, rest, offsets, memory):
     n6 = WIDTH * pattern.bodies
     entries = structure.jacobian_size
     for k in range(q.shape[0]):
-        evaluate(job, JACOBIAN, q[k], work)
-        scale_rows(structure, job.scales, work.values, jacobian)
+        linearise(job, q[k], work.values, jacobian, work.evaluation)
         for s in range(stops.shape[0]):
             if multipliers[k, stops[s, 0]] == 0.0:
                 for i in range(stops[s, 2]):
@@ -139,12 +130,12 @@ def drift(job, places, drive, weights, stops, bounds, q, out, offsets, memory):
     """
     work = ForceWork(pointer(offsets), pointer(memory))
     values = work.values
-    job = JobTable(pointer(job))
+    job = Job(pointer(job))
     floats = job.floats
     for k in range(q.shape[0]):
         for i in range(places.size):
             floats[places[i]] = drive[k, i]
-        evaluate(job, RESIDUAL, q[k], work)
+        evaluate(job, RESIDUAL, q[k], values, values, work.jacobian, work.evaluation)
         largest = 0.0
         for i in range(weights.size):
             e = abs(weights[i] * values[i])

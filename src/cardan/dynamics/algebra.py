@@ -14,6 +14,7 @@ from cardan.dynamics import tables
 from cardan.dynamics.tables import WIDTH, Block, Column, Fill, Pair, Pattern, Strip
 from cardan.lazy import LazyModule
 from cardan.solvers.linear import band_order, minimum_degree
+from cardan.solvers.problem import Algebra
 from cardan.solvers.tables import Constraint, Structure
 from cardan.system import tables as layout
 from cardan.system.system import IntArray, System
@@ -27,13 +28,11 @@ HUB = 0.5  # of the most equations that a body has: a body with more is a hub
 WORTH = 0.5  # of the cost of other orders: eliminating hubs last is taken if it costs less
 
 
-class Algebra(NamedTuple):
-    """Linear algebra of one system.  ``equations``: the row of each equation; ``matrix``: floats of the factor."""
+class MotionAlgebra(NamedTuple):
+    """Linear algebra of one system, and the row of each equation."""
 
+    algebra: Algebra
     equations: IntArray
-    pattern: IntArray
-    address: int
-    matrix: int
 
 
 class Strips(NamedTuple):
@@ -83,7 +82,7 @@ class Strips(NamedTuple):
         return strip, slot
 
 
-def linear_algebra(system: System, structure: IntArray, with_rates: bool = True) -> Algebra:
+def linear_algebra(system: System, structure: IntArray, with_rates: bool = True) -> MotionAlgebra:
     """Dense where there are few equations, else block-sparse.  with_rates: whether rate rows are equations."""
     strips = read_strips(system, structure, with_rates)
     bodies = len(system.names)
@@ -154,7 +153,7 @@ def _pattern(strips: Strips, bodies: int, table: IntArray, second: IntArray) -> 
     return np.concatenate([header.as_ints, of_strips, table, second])
 
 
-def dense(strips: Strips, bodies: int) -> Algebra:
+def dense(strips: Strips, bodies: int) -> MotionAlgebra:
     """The dense matrix Ĵ Ĵᵀ: pairs of strips with a common body, and the first equation that each one is linked to."""
     strip, slot = strips.places
     order = np.argsort(strips.bodies[strip, slot], kind="stable")
@@ -185,7 +184,8 @@ def dense(strips: Strips, bodies: int) -> Algebra:
     np.minimum.at(least, strip[a], first[strip[b]])
     pattern = _pattern(strips, bodies, pairs, np.repeat(least, strips.rows))
     equations = strips.equations
-    return Algebra(equations, pattern, _dual.ALGEBRA, _dual.matrix_size(equations.size))
+    n = equations.size
+    return MotionAlgebra(Algebra(_dual.ALGEBRA, pattern, _dual.matrix_size(n), n**3 / 6.0), equations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +244,12 @@ class Factor(NamedTuple):
     cost: float
 
 
-def sparse(strips: Strips, bodies: int, order: IntArray | None = None) -> Algebra:
+def sparse(strips: Strips, bodies: int, order: IntArray | None = None) -> MotionAlgebra:
     """The block-sparse matrix, with its nodes eliminated in the given order, or in the cheapest one known."""
     strips, joint, graph = grouped(strips, bodies)
     factor = best_factor(graph) if order is None else symbolic(graph, order)
     pattern = _pattern(strips, bodies, *_tables(strips, joint, graph, factor))
-    return Algebra(strips.equations, pattern, _kkt.ALGEBRA, _kkt.matrix_size(pattern))
+    return MotionAlgebra(Algebra(_kkt.ALGEBRA, pattern, _kkt.matrix_size(pattern), factor.cost), strips.equations)
 
 
 def best_factor(graph: Graph) -> Factor:

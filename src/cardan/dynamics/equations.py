@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from cardan.coordinates import formulations
 from cardan.dynamics import tables
-from cardan.dynamics.algebra import Algebra, linear_algebra
+from cardan.dynamics.algebra import linear_algebra
 from cardan.dynamics.forces import Forces
 from cardan.dynamics.joint_inertias import JointInertias
-from cardan.solvers.problem import Problem
+from cardan.solvers.problem import Algebra, Problem
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System, ints_at
@@ -73,7 +73,7 @@ class Equations:
         self.forces = forces
         self.offsets: IntArray | None = None
         self.problem = formulations.motion_problem(system, "manifold")
-        self.equations, self.pattern, self.algebra, self.matrix = linear_algebra(system, self.problem.structure)
+        self.algebra, self.equations = linear_algebra(system, self.problem.structure)
         every = system.rows
         self.rate_rows: tuple[str, ...] = tuple(dict.fromkeys(r.constraint for r in every if r.primitive.of_rates))
         self.poses = self._pose_algebra()
@@ -114,7 +114,7 @@ class Equations:
             return None
         found = linear_algebra(self.system, self.problem.structure, with_rates=False)
         number = {int(row): k for k, row in enumerate(self.equations)}
-        return PoseAlgebra(found, np.array([number[int(row)] for row in found.equations], dtype=np.int64))
+        return PoseAlgebra(found.algebra, np.array([number[int(row)] for row in found.equations], dtype=np.int64))
 
     def __reduce__(self) -> tuple[Any, ...]:
         of_all = (self.system, self.masses, self.gravity, self.stops, self.forces, self.metric, self.inertias)
@@ -141,7 +141,12 @@ class Equations:
             return p
         scales = p.scales.copy()
         scales[self.joint_inertias.rows] = 0.0
-        return Problem(p.evaluate, p.ints, p.floats, p.structure, scales, p.linear, p.springs)
+        return Problem(p.evaluate, p.ints, p.floats, p.structure, scales, p.algebra, p.springs)
+
+    def with_floats(self, floats: FloatArray) -> Problem:
+        """The problem with the linear algebra of motions, and these parameters."""
+        p = self.problem
+        return Problem(p.evaluate, p.ints, floats, p.structure, p.scales, self.algebra)
 
     def floats_at(self, time: float) -> FloatArray:
         """The evaluator's floats with the values of all drivers at a time."""

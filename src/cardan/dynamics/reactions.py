@@ -21,7 +21,7 @@ from cardan.errors import ModelError
 from cardan.joints import Joint, JointKind, Role
 from cardan.lazy import LazyModule
 from cardan.math import euler
-from cardan.solvers.problem import Linear, Problem
+from cardan.solvers.problem import Problem
 from cardan.system import check
 from cardan.system import tables as layout
 from cardan.system.parts import GROUND
@@ -393,9 +393,8 @@ def _job(equations: Equations, writes: bool = False) -> tuple[IntArray, Control,
     writes: the kernel writes to the floats of the problem, so that it has its own.
     """
     p = equations.problem
-    linear = Linear(equations.algebra, equations.pattern, equations.matrix, 0.0)
     floats = p.floats.copy() if equations.system.timed or writes else p.floats
-    owner = Problem(p.evaluate, p.ints, floats, p.structure, p.scales, linear)
+    owner = equations.with_floats(floats)
     return owner.table(), Control.new(), owner
 
 
@@ -446,8 +445,8 @@ def _stop_entries(equations: Equations) -> IntArray:
 def _strips(equations: Equations) -> Iterator[Strip]:
     """The strips of the pattern."""
     at = Pattern.size
-    for _ in range(int(Pattern(equations.pattern).strip_count)):
-        strip = Strip(equations.pattern[at:])
+    for _ in range(int(Pattern(equations.algebra.pattern).strip_count)):
+        strip = Strip(equations.algebra.pattern[at:])
         yield strip
         at += Strip.size + int(strip.slots)
 
@@ -457,7 +456,7 @@ def _work(equations: Equations) -> tuple[IntArray, FloatArray]:
     rows, _, entries, _, evaluation = equations.problem.sizes
     n, n6 = equations.equations.size, WIDTH * len(equations.system.names)
     sizes = {"values": rows, "jacobian": entries, "x": n6 + n, "scratch": n6 + 2 * n}
-    offsets = ForceWork.plan(**sizes, matrix=equations.matrix, evaluation=evaluation)
+    offsets = ForceWork.plan(**sizes, matrix=equations.algebra.work, evaluation=evaluation)
     return offsets, np.empty(offsets[-1])
 
 

@@ -37,6 +37,7 @@ from __future__ import annotations
 from typing import Final
 
 from cardan.kernel.table import Address, Float, Int, Piece, Ref, Table, Workspace
+from cardan.solvers.tables import Projection
 
 WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω in principal axes
 HISTORY: Final = 8  # number of accelerations that are kept, with their times
@@ -384,7 +385,7 @@ class Weights(Table):
 RULES: Final = 3
 
 
-class Control(Table):
+class Control(Projection):
     """Of an integrator: floats, read and written."""
 
     phase: Float  # BEGIN, PREDICT, …
@@ -403,11 +404,9 @@ class Control(Table):
     error: Float  # the largest of a step
     last_error: Float  # of the last step
     length: Float  # extent [m]
-    epsilon: Float  # on the diagonal of Ĵ Ĵᵀ
     proximal: Float  # iterations of a solution
     least_epsilon: Float  # to which SOLVE may reduce epsilon where iterations are slow; 0: their number is proximal
     redundant: Float  # whether rows were seen to be redundant
-    pivot: Float  # the least relative one
     drive_at: Float  # next row of Job.drive
     drive_count: Float  # rows of Job.drive
     ask_time: Float  # [s] of an evaluation

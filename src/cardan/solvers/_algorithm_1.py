@@ -15,9 +15,9 @@ from cardan.kernel.memory import as_integers
 from cardan.kernel.table import Piece
 from cardan.math._dense import lu_solve, minimum_norm
 from cardan.solvers import tables
-from cardan.solvers._job import evaluate, has_ended, move
+from cardan.solvers._job import begin, end, evaluate, has_ended, move
 from cardan.solvers._newton import SINGULAR_RTOL
-from cardan.solvers.tables import JACOBIAN, LU_FIRST, RUNNING, Control, JobTable
+from cardan.solvers.tables import JACOBIAN, LU_FIRST, Control, SolverJob
 
 EPSILON = 2.0**-52
 
@@ -111,17 +111,14 @@ def prepare(problem):
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     """Iterate from q in place until converged, broken, or CHUNK iterations are done; returns STATUS."""
-    job = JobTable(job)
+    job = SolverJob(job)
     control = Control(control)
     work = Work(job.pieces, work)
     structure = job.structure
     scales = job.scales
-    evaluation = work.evaluation
     r = work.r
     jacobian = work.jacobian
-    moved = work.moved
     m = structure.rows
-    n = structure.unknowns
     step = work.step
     solution = work.solution
     factors = work.factors
@@ -132,11 +129,10 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     count = place_free(structure, scales, columns, free, entries, factors)
     for i in range(m * free):
         matrix[i] = 0.0
-    control.status = RUNNING
+    limit = begin(control)
     done = 0
-    limit = int(control.chunk)
     while True:
-        evaluate(job, JACOBIAN, q, step, r, jacobian, evaluation)
+        evaluate(job, JACOBIAN, q, step, r, jacobian, work.evaluation)
         for i in range(m):
             r[i] *= scales[i]
         if has_ended(structure, control, r, True) or done >= limit:
@@ -144,12 +140,11 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         for i in range(count):
             matrix[entries[2 * i + 1]] = jacobian[entries[2 * i]] * factors[i]
         solve(m, free, control, work)
-        for k in range(n):
+        for k in range(structure.unknowns):
             step[k] = -scales[m + k] * solution[columns[k]] if columns[k] >= 0 else 0.0
-        move(job, q, step, moved, evaluation)
+        move(job, q, step, work)
         done += 1
-    control.iterations += done
-    return int(control.status)
+    return end(control, done)
 
 
 SOLVE = evaluator(_solve)

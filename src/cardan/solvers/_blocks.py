@@ -5,11 +5,11 @@ from math import sqrt
 from cardan.kernel.fields import after
 from cardan.kernel.jit import exact, exact_inner, inner, jit
 from cardan.kernel.memory import address_in_kernel, call_evaluator, floats_at, integers_at, pointer, tail
-from cardan.solvers.tables import LONG_ROW, RESIDUAL, RETRACT, JobTable, Structure
+from cardan.solvers.tables import LONG_ROW, RESIDUAL, RETRACT, Job, Structure
 
 # where a job table has addresses, which kernels read but do not assign
-INTS, FLOATS, STRUCTURE = JobTable.ints.first, JobTable.floats.first, JobTable.structure.first
-SCALES, PATTERN = JobTable.scales.first, JobTable.pattern.first
+INTS, FLOATS, STRUCTURE = Job.ints.first, Job.floats.first, Job.structure.first
+SCALES, PATTERN = Job.scales.first, Job.pattern.first
 
 
 @inner
@@ -141,29 +141,34 @@ def transpose_times(structure, jacobian, y, out):
 
 
 @inner
-def update_defect(structure, r, jacobian, damping, step, defect):
-    """defect ← Jᵀ(r + J·step) + damping·step: the residual of the normal equations for a computed step."""
+def update_rest(structure, r, jacobian, weight, u, rest):
+    """rest ← (−weight·u, r − J u): the right-hand side of the correction of a computed u."""
     offsets = structure.offsets
-    for i in range(structure.unknowns):
-        defect[i] = damping * step[i]
+    n = structure.unknowns
+    for i in range(n):
+        rest[i] = -weight * u[i]
     constraint = structure.records
     for _ in range(structure.constraints):
         entry = constraint.entry
         slots = constraint.slots
         for i in range(constraint.row, constraint.row + constraint.rows):
             t = r[i]
-            e = entry
             for s in range(slots):
                 block = constraint.blocks[s]
                 for k in range(offsets[block], offsets[block + 1]):
-                    t += jacobian[e] * step[k]
-                    e += 1
-            for s in range(slots):
-                block = constraint.blocks[s]
-                for k in range(offsets[block], offsets[block + 1]):
-                    defect[k] += jacobian[entry] * t
+                    t -= jacobian[entry] * u[k]
                     entry += 1
+            rest[n + i] = t
         constraint = after(constraint, constraint.slots)
+
+
+@inner
+def normal_right(structure, epsilon, jacobian, x, out):
+    """out ← εb + Jᵀc, the right-hand side of normal equations; x = (b, c)."""
+    n = structure.unknowns
+    for i in range(n):
+        out[i] = epsilon * x[i]
+    add_transpose_times(structure, jacobian, 1.0, tail(x, n), out)
 
 
 @inner
@@ -242,7 +247,7 @@ def write_addresses(job, ints, floats, structure, scales, pattern):
 @jit
 def run(job, control, q, work):
     """Iterate with the solver of a job; returns its status."""
-    return call_evaluator(JobTable(job).solver, 0, job, control, q, control, control, control, work)
+    return call_evaluator(Job(job).run, 0, job, control, q, control, control, control, work)
 
 
 @jit
@@ -250,7 +255,7 @@ def run_at(places):
     """:func:`run` with job, control, q and work at four addresses: a call from Python takes time for each array."""
     job, control = integers_at(places[0]), floats_at(places[1])
     q, work = floats_at(places[2]), floats_at(places[3])
-    return call_evaluator(JobTable(job).solver, 0, job, control, q, control, control, control, work)
+    return call_evaluator(Job(job).run, 0, job, control, q, control, control, control, work)
 
 
 @jit
@@ -291,9 +296,3 @@ def apply_transposed(structure, jacobian, y, out):
 def shorten(structure, r, jacobian):
     """shorten_rows, callable from Python."""
     shorten_rows(Structure(structure), r, pointer(jacobian))
-
-
-@jit
-def defect(structure, r, jacobian, damping, step, out):
-    """update_defect, callable from Python."""
-    update_defect(Structure(structure), r, jacobian, damping, step, out)

@@ -24,8 +24,19 @@ from cardan.kernel.jit import evaluator, exact, exact_inner
 from cardan.kernel.memory import pointer, tail
 from cardan.kernel.table import Piece
 from cardan.solvers import tables
-from cardan.solvers._job import evaluate, retract
-from cardan.solvers.tables import BROKEN, CONVERGED, JACOBIAN, OVERFLOW, RUNNING, STALLED, Control, JobTable
+from cardan.solvers._job import begin, end, evaluate, retract
+from cardan.solvers.tables import (
+    BROKEN,
+    CONVERGED,
+    JACOBIAN,
+    OVERFLOW,
+    RUNNING,
+    STALLED,
+    Control,
+    Slope,
+    SolverJob,
+    Sums,
+)
 
 GROUP = 128  # constraints, or blocks, whose sums are made together: about 40 kB of J, which fit in the cache of a core
 HAS_SPRINGS = True  # its scales are Problem.springs
@@ -35,8 +46,6 @@ RENEWED = 8  # steps
 STALL_GRADIENT = 1e-9  # |Jᵀr|/|r| below this: a stationary point that is not a solution
 ROUNDING = 4e-16  # of a residual, relative to the unit of length: the cost may rise by it
 AHEAD = 5.0  # times PATIENCE: steps in which the tolerance must be reached at the present rate
-SUMS = 3  # of a group of constraints: ½|r|², largest |r|, |r|², the last two in the measure of the tolerance
-SLOPES = 2  # of a group of blocks: Σ κ|g|², |g|²
 
 
 @exact_inner
@@ -67,19 +76,34 @@ def scale_group(structure, constraint, count, scales, is_measured, r, jacobian, 
             if not abs(value) <= worst and worst == worst:
                 worst = abs(value)
         constraint = after(constraint, slots)
-    sums[0] = 0.5 * cost
-    sums[1] = worst
-    sums[2] = square
+    sums.cost = 0.5 * cost
+    sums.worst = worst
+    sums.square = square
     return constraint
 
 
 @exact_inner
 def add_sums(sums, total):
     """Add the sums of one group to those of the groups before it."""
-    total[0] += sums[0]
-    total[2] += sums[2]
-    if not sums[1] <= total[1] and total[1] == total[1]:
-        total[1] = sums[1]
+    total.cost += sums.cost
+    total.square += sums.square
+    if not sums.worst <= total.worst and total.worst == total.worst:
+        total.worst = sums.worst
+
+
+@exact_inner
+def clear_sums(total):
+    """Begin sums."""
+    total.cost = 0.0
+    total.worst = 0.0
+    total.square = 0.0
+
+
+@exact_inner
+def add_slope(slope, total):
+    """Add the slope of one group to those of the groups before it."""
+    total.slope += slope.slope
+    total.square += slope.square
 
 
 @exact_inner
@@ -164,8 +188,8 @@ def add_pull(constraint, at, stride, width, r, jacobian, out):
 
 
 @exact_inner
-def block_step(control, width, g, bound, sums):
-    """g ← κ g of one block; adds κ|g|² and |g|² to the sums."""
+def block_step(control, width, g, bound, slope):
+    """g ← κ g of one block; adds κ|g|² and |g|² to the slope."""
     most = 0.0
     square = 0.0
     for k in range(width):
@@ -174,8 +198,8 @@ def block_step(control, width, g, bound, sums):
     gain = min(control.step_gain, control.step_bound / most) if most > 0.0 else 0.0
     for k in range(width):
         g[k] *= gain
-    sums[0] += gain * square
-    sums[1] += square
+    slope.slope += gain * square
+    slope.square += square
 
 
 @exact_inner
@@ -197,7 +221,7 @@ def judge_trial(rows, control, total):
 
     SLOPE < 0: the first poses of a run, which are accepted.
     """
-    cost = total[0]
+    cost = total.cost
     decrease = SUFFICIENT * control.step_factor * control.slope
     noise = ROUNDING * sqrt(2.0 * rows * control.before)
     if control.slope >= 0.0 and not cost <= control.before - decrease + noise:
@@ -210,8 +234,8 @@ def judge_trial(rows, control, total):
         control.step_factor = min(1.0, 2.0 * control.step_factor)
     control.before = cost
     control.cost = cost
-    control.residual_max = total[1]
-    reached = sqrt(total[2]) if control.by_norm != 0.0 else total[1]
+    control.residual_max = total.worst
+    reached = sqrt(total.square) if control.by_norm != 0.0 else total.worst
     if reached <= control.tolerance:
         control.status = CONVERGED
     elif not cost < OVERFLOW:
@@ -220,12 +244,12 @@ def judge_trial(rows, control, total):
 
 
 @exact_inner
-def judge_slope(control, slope, square):
+def judge_slope(control, slope):
     """Keep the slope; stop at a stationary point, or without progress."""
-    control.slope = slope
-    if not square < inf:  # r is finite but J is not
+    control.slope = slope.slope
+    if not slope.square < inf:  # r is finite but J is not
         control.status = BROKEN
-    elif sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * control.cost):
+    elif sqrt(slope.square) <= STALL_GRADIENT * sqrt(2.0 * control.cost):
         control.status = STALLED
     elif control.patience > 0.0 and control.steps >= control.mark_iteration + control.patience:
         wanted = control.tolerance / control.residual_max
@@ -237,37 +261,38 @@ def judge_slope(control, slope, square):
 
 
 @exact
-def judge_trial_of(rows, control, sums, total):
-    """judge_trial, callable from Python, with the sums of all groups, flat."""
-    total[0] = 0.0
-    total[1] = 0.0
-    total[2] = 0.0
-    for at in range(0, sums.size, SUMS):
-        add_sums(tail(pointer(sums), at), pointer(total))
-    return judge_trial(rows, Control(control), pointer(total))
+def judge_trial_of(rows, control, count, sums):
+    """judge_trial, callable from Python, with the sums of all groups, and one more for the total."""
+    total = Sums(pointer(sums), count)
+    clear_sums(total)
+    for k in range(count):
+        add_sums(Sums(pointer(sums), k), total)
+    return judge_trial(rows, Control(control), total)
 
 
 @exact
-def judge_slope_of(control, sums):
-    """judge_slope, callable from Python, with the sums of all groups, flat."""
-    slope = 0.0
-    square = 0.0
-    for at in range(0, sums.size, SLOPES):
-        slope += sums[at]
-        square += sums[at + 1]
-    judge_slope(Control(control), slope, square)
+def judge_slope_of(control, count, slopes):
+    """judge_slope, callable from Python, with the slopes of all groups, and one more for the total."""
+    total = Slope(pointer(slopes), count)
+    total.slope = 0.0
+    total.square = 0.0
+    for k in range(count):
+        add_slope(Slope(pointer(slopes), k), total)
+    judge_slope(Control(control), total)
 
 
 class Work(tables.Work):
     direction: Piece  # κ g
     step: Piece  # unscaled
     bound: Piece  # D of each unknown
-    total: Piece  # sums of all groups, then of one
+    sums: Piece  # of all groups, then of one
+    slopes: Piece  # likewise
 
 
 def pieces(sizes, matrix):
     """Number of floats in each piece of the workspace, after those of every solver."""
-    return {"direction": sizes[1], "step": sizes[1], "bound": sizes[1], "total": 2 * SUMS}
+    vectors = dict.fromkeys(("direction", "step", "bound"), sizes[1])
+    return {**vectors, "sums": 2 * Sums.size, "slopes": 2 * Slope.size}
 
 
 def prepare(problem):
@@ -277,8 +302,10 @@ def prepare(problem):
 
 
 @exact_inner
-def update_direction(structure, control, r, jacobian, direction, bound, sums):
-    """direction ← κ g; sums ← Σ κ|g|², |g|²."""
+def update_direction(structure, control, work, total, slope):
+    """direction ← κ g; total ← Σ κ|g|², |g|²; slope: that of one group."""
+    direction = work.direction
+    bound = work.bound
     n = structure.unknowns
     offsets = structure.offsets
     renewed = is_due(control)
@@ -293,31 +320,28 @@ def update_direction(structure, control, r, jacobian, direction, bound, sums):
         for s in range(constraint.slots):
             first = offsets[constraint.blocks[s]]
             width = offsets[constraint.blocks[s] + 1] - first
-            add_pull(constraint, at, stride, width, r, jacobian, tail(direction, first))
+            add_pull(constraint, at, stride, width, work.r, work.jacobian, tail(direction, first))
             if renewed:
-                add_bound(structure, constraint, s, at, stride, jacobian, tail(bound, first))
+                add_bound(structure, constraint, s, at, stride, work.jacobian, tail(bound, first))
             at += width
         constraint = after(constraint, constraint.slots)
-    slope = 0.0
-    square = 0.0
+    total.slope = 0.0
+    total.square = 0.0
     for group in range(0, structure.blocks, GROUP):
-        sums[0] = 0.0
-        sums[1] = 0.0
+        slope.slope = 0.0
+        slope.square = 0.0
         for b in range(group, min(group + GROUP, structure.blocks)):
             width = offsets[b + 1] - offsets[b]
-            block_step(control, width, tail(direction, offsets[b]), tail(bound, offsets[b]), sums)
-        slope += sums[0]
-        square += sums[1]
-    sums[0] = slope
-    sums[1] = square
+            block_step(control, width, tail(direction, offsets[b]), tail(bound, offsets[b]), slope)
+        add_slope(slope, total)
 
 
 @exact_inner
-def update_sums(structure, scales, control, r, jacobian, total):
-    """Scale r and J; total ← their sums."""
-    sums = tail(total, SUMS)
-    for i in range(SUMS):
-        total[i] = 0.0
+def update_sums(structure, scales, control, work, total, sums):
+    """Scale r and J; total ← their sums; sums: those of one group."""
+    clear_sums(total)
+    r = work.r
+    jacobian = work.jacobian
     constraint = structure.records
     count = structure.constraints
     for group in range(0, count, GROUP):
@@ -331,51 +355,42 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
 
     An iteration is one trial of the line search.  REUSE ≠ 0: work contains r and J at q from the last call.
     """
-    job = JobTable(job)
+    job = SolverJob(job)
     control = Control(control)
     work = Work(job.pieces, work)
     structure = job.structure
     scales = job.scales
-    evaluation = work.evaluation
-    r = work.r
-    jacobian = work.jacobian
-    moved = work.moved
     m = structure.rows
-    n = structure.unknowns
-    direction = work.direction
-    step = work.step
-    bound = work.bound
-    total = work.total
-    control.status = RUNNING
+    total = Sums(work.sums)
+    slope = Slope(work.slopes)
+    limit = begin(control)
     done = 0
-    limit = int(control.chunk)
     control.slope = -1.0
     is_known = control.reuse != 0.0
     control.reuse = 0.0
     while True:
         is_accepted = is_known
         if not is_known:
-            trial = q if control.slope < 0.0 else moved
-            evaluate(job, JACOBIAN, trial, r, r, jacobian, evaluation)
-            update_sums(structure, scales, control, r, jacobian, total)
+            trial = q if control.slope < 0.0 else work.moved
+            evaluate(job, JACOBIAN, trial, work.r, work.r, work.jacobian, work.evaluation)
+            update_sums(structure, scales, control, work, total, Sums(work.sums, 1))
             is_accepted = judge_trial(m, control, total)
         is_known = False
         if is_accepted:
             if control.slope >= 0.0:
                 for i in range(structure.coordinates):
-                    q[i] = moved[i]
+                    q[i] = work.moved[i]
             if control.status != RUNNING or done >= limit:
                 control.reuse = 1.0
                 break
-            update_direction(structure, control, r, jacobian, direction, bound, total)
-            judge_slope(control, total[0], total[1])
+            update_direction(structure, control, work, slope, Slope(work.slopes, 1))
+            judge_slope(control, slope)
         if control.status != RUNNING or done >= limit:
             break
-        scale_step(control, n, direction, tail(scales, m), step)
-        retract(job, q, step, moved, evaluation)
+        scale_step(control, structure.unknowns, work.direction, tail(scales, m), work.step)
+        retract(job, q, work.step, work.moved, work.evaluation)
         done += 1
-    control.iterations += done
-    return int(control.status)
+    return end(control, done)
 
 
 SOLVE = evaluator(_solve)

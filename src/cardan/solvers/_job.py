@@ -1,11 +1,14 @@
-"""What solvers share: calls of the problem's functions at the addresses in a job, and the end of a run."""
+"""The operations of a job, by the addresses in its table; and what solvers share.
+
+evaluate f, or γ; linearise: r and J, scaled, then FACTOR; project: SOLVE of  u + Jᵀλ = b,  J u − ε λ = c; retract.
+"""
 
 from math import sqrt
 
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import call_evaluator
-from cardan.solvers._blocks import half_square, largest, scale_rows
-from cardan.solvers.tables import BROKEN, CONVERGED, JACOBIAN, OVERFLOW, RETRACT, RUNNING
+from cardan.solvers._blocks import half_square, largest, scale_rows, update_rest
+from cardan.solvers.tables import BROKEN, CONVERGED, JACOBIAN, LEAST, OVERFLOW, RETRACT, RUNNING, SOLVE
 
 
 @inner
@@ -15,7 +18,7 @@ def evaluate(job, op, q, step, out, jacobian, work):
 
 
 @inner
-def evaluate_scaled(job, q, r, jacobian, work):
+def linearise(job, q, r, jacobian, work):
     """r ← D_r f(q), jacobian ← D_r J(q) D_c."""
     evaluate(job, JACOBIAN, q, r, r, jacobian, work)
     scale_rows(job.structure, job.scales, r, jacobian)
@@ -28,9 +31,31 @@ def retract(job, q, step, moved, work):
 
 
 @inner
-def call_linear(job, op, control, r, gradient, step, jacobian, matrix):
-    """Call the problem's linear algebra."""
-    return call_evaluator(job.linear, op, job.pattern, control.as_floats, r, gradient, step, jacobian, matrix)
+def call_algebra(job, op, control, x, scratch, compliances, jacobian, matrix):
+    """Call the linear algebra of a job; compliances: only read in equations of motion."""
+    return call_evaluator(job.algebra, op, job.pattern, control.as_floats, x, scratch, compliances, jacobian, matrix)
+
+
+@inner
+def project(job, control, r, x, scratch, jacobian, matrix):
+    """x ← u of least ½|J u − r|² + ½ε|u|², with the factor; scratch ← Jᵀr."""
+    n = job.structure.unknowns
+    for i in range(job.structure.rows):
+        x[n + i] = r[i]
+    call_algebra(job, LEAST, control, x, scratch, scratch, jacobian, matrix)
+
+
+@inner
+def refine(job, control, weight, r, x, work, jacobian, matrix):
+    """x += the projection of what it leaves, with the same factor.
+
+    weight: 1 to remove rounding errors, 0 to remove also the effect of ε.
+    """
+    correction = work.correction
+    update_rest(job.structure, r, jacobian, weight, x, correction)
+    call_algebra(job, SOLVE, control, correction, work.rest, work.rest, jacobian, matrix)
+    for i in range(job.structure.unknowns):
+        x[i] += correction[i]
 
 
 @inner
@@ -49,8 +74,22 @@ def has_ended(structure, control, r, by_norm):
 
 
 @inner
-def move(job, q, step, moved, work):
+def move(job, q, step, work):
     """q ← q moved by the tangent vector step, unscaled."""
-    retract(job, q, step, moved, work)
+    retract(job, q, step, work.moved, work.evaluation)
     for i in range(job.structure.coordinates):
-        q[i] = moved[i]
+        q[i] = work.moved[i]
+
+
+@inner
+def begin(control):
+    """Start a call of a solver; returns the iterations that it may make."""
+    control.status = RUNNING
+    return int(control.chunk)
+
+
+@inner
+def end(control, done):
+    """End a call after so many iterations; returns the status."""
+    control.iterations += done
+    return int(control.status)

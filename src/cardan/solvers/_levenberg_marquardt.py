@@ -1,6 +1,6 @@
 """Levenberg–Marquardt on ½|r|², with scaled r and J, in one compiled loop.
 
-    (JᵀJ + λI) δ = −Jᵀr,   ρ = (F(q) − F(q ⊕ δ)) / (½ δᵀ(λδ − Jᵀr))
+    u + Jᵀy = 0,   J u − λy = r,   δ = −u,   ρ = (F(q) − F(q ⊕ δ)) / (½ δᵀ(λδ − Jᵀr))
 
 λ follows Nielsen's rule with a faster decrease: λ·max(1/10, 1 − (2ρ − 1)³) after an accepted step, and λ·ν after a
 rejected one, where ν doubles each time.  [Nielsen1999]  After an accepted step λ is at most |r|.  This keeps the
@@ -13,9 +13,9 @@ from math import sqrt
 from cardan.kernel.jit import evaluator
 from cardan.kernel.table import Piece
 from cardan.solvers import tables
-from cardan.solvers._blocks import cap_rotations, half_square, largest, update_defect
-from cardan.solvers._job import call_linear, evaluate_scaled, retract
-from cardan.solvers.tables import BACK_SOLVE, BROKEN, CONVERGED, FACTOR, OVERFLOW, RUNNING, STALLED, Control, JobTable
+from cardan.solvers._blocks import cap_rotations, half_square, largest
+from cardan.solvers._job import begin, call_algebra, end, linearise, project, refine, retract
+from cardan.solvers.tables import BROKEN, CONVERGED, FACTOR, OVERFLOW, RUNNING, STALLED, Control, SolverJob
 
 INITIAL_DAMPING = 1e-3
 ROTATION_CAP = 1.0  # rad per step: the linear model of a larger rotation is inaccurate
@@ -41,16 +41,17 @@ class Work(tables.Work):
     trial_r: Piece  # at the end of a step
     trial_jacobian: Piece
     gradient: Piece  # Jᵀr
-    step: Piece
-    unscaled: Piece
-    correction: Piece
+    x: Piece  # (u, y)
+    unscaled: Piece  # δ
+    correction: Piece  # of x
+    rest: Piece  # scratch of the linear algebra
     matrix: Piece  # of the linear algebra
 
 
 def pieces(sizes, matrix):
     """Number of floats in each piece of the workspace, after those of every solver."""
     m, n, entries, _, _ = sizes
-    vectors = dict.fromkeys(("gradient", "step", "unscaled", "correction"), n)
+    vectors = {"gradient": n, "x": n + m, "unscaled": n, "correction": n + m, "rest": n}
     return {"trial_r": m, "trial_jacobian": entries, **vectors, "matrix": matrix}
 
 
@@ -68,26 +69,20 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     REUSE ≠ 0: r and J at q from the last call are reused.  They are in the first (1) or second (2) pair of buffers.
     REUSE must be zero if q or the problem has changed since.
     """
-    job = JobTable(job)
+    job = SolverJob(job)
     control = Control(control)
     work = Work(job.pieces, work)
     structure = job.structure
-    scales = job.scales
-    evaluation = work.evaluation
     r = work.r
     jacobian = work.jacobian
-    trial_q = work.moved
-    m = structure.rows
-    n = structure.unknowns
-    coordinates = structure.coordinates
     trial_r = work.trial_r
     trial_jacobian = work.trial_jacobian
     gradient = work.gradient
-    step = work.step
+    x = work.x
     unscaled = work.unscaled
-    correction = work.correction
     matrix = work.matrix
-
+    m = structure.rows
+    n = structure.unknowns
     damping = control.damping
     growth = control.growth
     reuse = control.reuse
@@ -95,13 +90,12 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         r, trial_r = trial_r, r
         jacobian, trial_jacobian = trial_jacobian, jacobian
     elif reuse == 0.0:
-        evaluate_scaled(job, q, r, jacobian, evaluation)
+        linearise(job, q, r, jacobian, work.evaluation)
         reuse = 1.0
     cost = half_square(structure, r)
     worst = largest(structure, r)
-    control.status = RUNNING
+    limit = begin(control)
     done = 0
-    limit = int(control.chunk)
     while done < limit:
         if worst <= control.tolerance:
             control.status = CONVERGED
@@ -117,37 +111,34 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
             control.mark_cost = cost
         done += 1
         effective = max(damping, DAMPING_FLOOR, LEAST_DAMPING * sqrt(2.0 * cost / m))
-        control.damping = effective
-        if call_linear(job, FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
+        control.epsilon = effective
+        if call_algebra(job, FACTOR, control, x, x, x, jacobian, matrix) != 0:
             damping = effective * 10.0
             continue
-        call_linear(job, BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
+        project(job, control, r, x, gradient, jacobian, matrix)
         longest = 0.0
         for i in range(n):
-            longest = max(longest, abs(step[i]))
+            longest = max(longest, abs(x[i]))
         if EPSILON * longest > DRIFT * effective:
-            update_defect(structure, r, jacobian, effective, step, unscaled)
-            call_linear(job, BACK_SOLVE, control, r, unscaled, correction, jacobian, matrix)
-            for i in range(n):
-                step[i] += correction[i]
-        cap_rotations(structure, ROTATION_CAP, step)
+            refine(job, control, 1.0, r, x, work, jacobian, matrix)
+        cap_rotations(structure, ROTATION_CAP, x)
         slope = 0.0
         square = 0.0
         for i in range(n):
-            slope -= step[i] * gradient[i]
-            square += step[i] * step[i]
-            unscaled[i] = step[i] * scales[m + i]
+            slope += x[i] * gradient[i]
+            square += x[i] * x[i]
+            unscaled[i] = -x[i] * job.scales[m + i]
         predicted = 0.5 * (slope + effective * square)
         if predicted <= STALL_DECREASE * cost and effective <= HARDLY_DAMPED:
             control.status = STALLED
             break
-        retract(job, q, unscaled, trial_q, evaluation)
-        evaluate_scaled(job, trial_q, trial_r, trial_jacobian, evaluation)
+        retract(job, q, unscaled, work.moved, work.evaluation)
+        linearise(job, work.moved, trial_r, trial_jacobian, work.evaluation)
         trial_cost = half_square(structure, trial_r)
         ratio = (cost - trial_cost) / predicted
         if ratio > 0.0:
-            for i in range(coordinates):
-                q[i] = trial_q[i]
+            for i in range(structure.coordinates):
+                q[i] = work.moved[i]
             r, trial_r = trial_r, r
             jacobian, trial_jacobian = trial_jacobian, jacobian
             reuse = 3.0 - reuse
@@ -164,13 +155,12 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
                 break
     if control.status == RUNNING and worst <= control.tolerance:
         control.status = CONVERGED
-    control.iterations += done
     control.reuse = reuse
     control.damping = damping
     control.growth = growth
     control.cost = cost
     control.residual_max = worst
-    return int(control.status)
+    return end(control, done)
 
 
 SOLVE = evaluator(_solve)

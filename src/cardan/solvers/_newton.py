@@ -10,13 +10,13 @@ while the residual exceeds the tolerance (the paper prints the opposite sign).
 from math import sqrt
 
 from cardan.kernel.jit import evaluator, inner
-from cardan.kernel.memory import as_integers, cut
+from cardan.kernel.memory import as_integers
 from cardan.kernel.table import Piece
 from cardan.math._dense import minimum_norm
 from cardan.solvers import tables
-from cardan.solvers._blocks import shorten_rows, spread_rows, update_defect
-from cardan.solvers._job import call_linear, evaluate_scaled, has_ended, move
-from cardan.solvers.tables import BACK_SOLVE, BROKEN, FACTOR, RUNNING, Control, JobTable
+from cardan.solvers._blocks import shorten_rows, spread_rows
+from cardan.solvers._job import begin, call_algebra, end, has_ended, linearise, move, project, refine
+from cardan.solvers.tables import BROKEN, FACTOR, Control, SolverJob
 
 DENSE = 250_000  # most entries of J for a dense decomposition, about 500 × 500
 SINGULAR_RTOL = 1e-8  # of the largest pivot: a direction with a smaller pivot is singular and gets no step
@@ -42,8 +42,10 @@ def measure_step(structure, step, control):
 
 
 class Work(tables.Work):
-    step: Piece
-    scratch: Piece  # of minimum_norm; or a gradient and a correction
+    x: Piece  # the step, then λ
+    scratch: Piece  # of minimum_norm
+    correction: Piece  # of x
+    rest: Piece  # scratch of the linear algebra
     pivots: Piece  # integers
     matrix: Piece  # dense J or a sparse factor
 
@@ -51,37 +53,32 @@ class Work(tables.Work):
 def pieces(sizes, matrix):
     """Number of floats in each piece of the workspace, after those of every solver."""
     m, n, _, _, _ = sizes
-    return {"step": n, "scratch": 3 * n, "pivots": n, "matrix": max(m * n if m * n <= DENSE else 0, matrix)}
+    vectors = {"x": n + m, "scratch": 3 * n, "correction": n + m, "rest": n, "pivots": n}
+    return {**vectors, "matrix": max(m * n if m * n <= DENSE else 0, matrix)}
 
 
 def prepare(problem):
     """The initial control vector."""
-    return Control.new(keep_rows=1.0, dense_entries=DENSE, damping=SPARSE_DAMPING)
+    return Control.new(keep_rows=1.0, dense_entries=DENSE, epsilon=SPARSE_DAMPING)
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     """Iterate from q in place until converged, broken, or CHUNK iterations are done; returns STATUS."""
-    job = JobTable(job)
+    job = SolverJob(job)
     control = Control(control)
     work = Work(job.pieces, work)
     structure = job.structure
-    scales = job.scales
-    evaluation = work.evaluation
     r = work.r
     jacobian = work.jacobian
-    moved = work.moved
+    matrix = work.matrix
+    x = work.x
     m = structure.rows
     n = structure.unknowns
-    step = work.step
-    scratch = work.scratch
-    pivots = as_integers(work.pivots)
-    matrix = work.matrix
     is_dense = m * n <= min(control.dense_entries, DENSE)
-    control.status = RUNNING
+    limit = begin(control)
     done = 0
-    limit = int(control.chunk)
     while True:
-        evaluate_scaled(job, q, r, jacobian, evaluation)
+        linearise(job, q, r, jacobian, work.evaluation)
         if has_ended(structure, control, r, False) or done >= limit:
             break
         if control.keep_rows == 0.0:
@@ -90,30 +87,20 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
             for i in range(m * n):
                 matrix[i] = 0.0
             spread_rows(structure, jacobian, matrix)
-            minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
+            minimum_norm(m, n, matrix, r, x, SINGULAR_RTOL, work.scratch, as_integers(work.pivots))
         else:
-            gradient = cut(scratch, 0, n)
-            correction = cut(scratch, n, n)
-            if call_linear(job, FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
+            if call_algebra(job, FACTOR, control, x, x, x, jacobian, matrix) != 0:
                 control.status = BROKEN
                 break
-            call_linear(job, BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
-            damping = control.damping
-            for _ in range(2):  # the first removes rounding errors along free motions, the second the effect of λ
-                update_defect(structure, r, jacobian, damping, step, gradient)
-                call_linear(job, BACK_SOLVE, control, r, gradient, correction, jacobian, matrix)
-                for i in range(n):
-                    step[i] += correction[i]
-                damping = 0.0
-            for i in range(n):
-                step[i] = -step[i]
-        measure_step(structure, step, control)
+            project(job, control, r, x, work.rest, jacobian, matrix)
+            for k in range(2):  # the first removes rounding errors along free motions, the second the effect of ε
+                refine(job, control, 1.0 - k, r, x, work, jacobian, matrix)
+        measure_step(structure, x, control)
         for i in range(n):
-            step[i] *= -scales[m + i]
-        move(job, q, step, moved, evaluation)
+            x[i] *= -job.scales[m + i]
+        move(job, q, x, work)
         done += 1
-    control.iterations += done
-    return int(control.status)
+    return end(control, done)
 
 
 SOLVE = evaluator(_solve)

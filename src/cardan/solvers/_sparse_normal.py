@@ -8,8 +8,8 @@ from cardan.kernel.fields import after
 from cardan.kernel.jit import evaluator, inner, jit
 from cardan.kernel.memory import cut, tail
 from cardan.math._block_cholesky import factorise, substitute
-from cardan.solvers._blocks import row_length
-from cardan.solvers.tables import FACTOR, Control, Pair, SparsePattern, Structure
+from cardan.solvers._blocks import normal_right, row_length, transpose_times
+from cardan.solvers.tables import BACK_SOLVE, FACTOR, LEAST, SOLVE, Pair, Projection, SparsePattern, Structure
 
 
 @jit
@@ -119,13 +119,11 @@ def add_product_6(rows, stride, a, b, out):
 
 
 @inner
-def normal_equations(pattern, r, jacobian, values, gradient):
-    """values ← JᵀJ (blocks on and below the diagonal), gradient ← Jᵀr."""
+def normal_matrix(pattern, jacobian, values):
+    """values ← JᵀJ (blocks on and below the diagonal)."""
     structure = pattern.structure
     for i in range(pattern.values):
         values[i] = 0.0
-    for i in range(structure.unknowns):
-        gradient[i] = 0.0
     offsets = structure.offsets
     constraint = structure.records
     count = 0
@@ -133,17 +131,11 @@ def normal_equations(pattern, r, jacobian, values, gradient):
         rows = constraint.rows
         slots = constraint.slots
         entry = tail(jacobian, constraint.entry)
-        residual = tail(r, constraint.row)
         blocks = constraint.blocks
         stride = row_length(constraint, offsets)
         start = 0
         for s in range(slots):
-            first = offsets[blocks[s]]
-            width = offsets[blocks[s] + 1] - first
-            for k in range(rows):
-                v = residual[k]
-                for i in range(width):
-                    gradient[first + i] += v * entry[k * stride + start + i]
+            width = offsets[blocks[s] + 1] - offsets[blocks[s]]
             other = 0
             for t in range(s + 1):
                 narrow = offsets[blocks[t] + 1] - offsets[blocks[t]]
@@ -165,7 +157,7 @@ def normal_equations(pattern, r, jacobian, values, gradient):
         constraint = after(constraint, constraint.slots)
 
 
-def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
+def _algebra(op, pattern, control, x, scratch, compliances, jacobian, matrix):
     pattern = SparsePattern(pattern)
     count = pattern.count
     widths = pattern.widths
@@ -173,26 +165,33 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
     rows = pattern.rows
     places = pattern.places
     values = cut(matrix, 0, pattern.values)
+    epsilon = Projection(control).epsilon
     if op == FACTOR:
-        normal_equations(pattern, r, jacobian, values, gradient)
+        normal_matrix(pattern, jacobian, values)
         for k in range(count):
             place = places[columns[k]]
             for i in range(widths[k]):
-                values[place + i * (widths[k] + 1)] += Control(control).damping
+                values[place + i * (widths[k] + 1)] += epsilon
         updates = pattern.updates
         entries = pattern.entries
         return 0 if factorise(count, widths, columns, rows, places, updates, entries, values) else 1
     positions = pattern.positions
     sources = pattern.sources
-    permuted = cut(matrix, pattern.values, pattern.structure.unknowns)
+    n = pattern.structure.unknowns
+    permuted = cut(matrix, pattern.values, n)
+    if op == LEAST:
+        transpose_times(pattern.structure, jacobian, tail(x, n), scratch)
+    elif op == SOLVE:
+        normal_right(pattern.structure, epsilon, jacobian, x, scratch)
+    right = x if op == BACK_SOLVE else scratch
     for k in range(count):
         for i in range(widths[k]):
-            permuted[positions[k] + i] = -gradient[sources[k] + i]
+            permuted[positions[k] + i] = right[sources[k] + i]
     substitute(count, widths, columns, rows, places, positions, values, permuted)
     for k in range(count):
         for i in range(widths[k]):
-            step[sources[k] + i] = permuted[positions[k] + i]
+            x[sources[k] + i] = permuted[positions[k] + i]
     return 0
 
 
-LINEAR = evaluator(_linear)
+ALGEBRA = evaluator(_algebra)

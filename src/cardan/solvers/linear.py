@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cardan.lazy import LazyModule
 from cardan.solvers import tables
-from cardan.solvers.problem import Linear
+from cardan.solvers.problem import Algebra
 from cardan.solvers.tables import DualPattern, SparsePattern, Structure
 
 _dense_normal = LazyModule("cardan.solvers._dense_normal")
@@ -24,7 +24,7 @@ _UNKNOWNS = Structure.unknowns.first
 KEPT = 10_000  # integers of a structure, at most, whose symbolic factorisation is kept for other mechanisms like it
 
 
-def linear_algebra(structure: IntArray) -> Linear:
+def linear_algebra(structure: IntArray) -> Algebra:
     """Dense normal equations for small problems, block-sparse ones for large problems."""
     if structure[_UNKNOWNS] <= DENSE_UNKNOWNS:
         return _dense(structure)
@@ -32,17 +32,17 @@ def linear_algebra(structure: IntArray) -> Linear:
 
 
 @lru_cache(maxsize=64)
-def _kept(table: bytes) -> Linear:
+def _kept(table: bytes) -> Algebra:
     """:func:`sparse` of a structure: the same for all mechanisms that are connected alike."""
     return sparse(np.frombuffer(bytearray(table), dtype=np.int64))
 
 
-def _dense(structure: IntArray, *, allocate: bool = True) -> Linear:
+def _dense(structure: IntArray, *, allocate: bool = True) -> Algebra:
     n = int(structure[_UNKNOWNS])
-    return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(n) if allocate else 0, n**3 / 6.0)
+    return Algebra(_dense_normal.ALGEBRA, structure, _dense_normal.linear_work(n) if allocate else 0, n**3 / 6.0)
 
 
-def path_algebra(structure: IntArray) -> Linear:
+def path_algebra(structure: IntArray) -> Algebra:
     """As :func:`linear_algebra`, or :func:`dual` if rows are few and long, as those of closed loops are.
 
     Both matrices have dense blocks for any order of elimination: JᵀJ the unknowns of one constraint, JJᵀ the rows that
@@ -151,7 +151,7 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
     return table, permutation
 
 
-def dual(structure: IntArray) -> Linear:
+def dual(structure: IntArray) -> Algebra:
     """Dual normal equations, with the linear algebra chosen for JJᵀ."""
     transpose, permutation = transposed(structure)
     inner = linear_algebra(transpose)
@@ -160,12 +160,11 @@ def dual(structure: IntArray) -> Linear:
     header.permutation = DualPattern.size + structure.size
     header.inner_pattern = DualPattern.size + structure.size + permutation.size
     pattern: IntArray = np.concatenate([header.as_ints, structure, permutation, inner.pattern])
-    seen = Structure(structure)
-    floats = permutation.size + 2 * int(seen.unknowns) + 2 * int(seen.rows)
-    return Linear(_dual_normal.LINEAR, pattern, inner.work + floats, inner.cost)
+    floats = permutation.size + int(Structure(structure).rows)
+    return Algebra(_dual_normal.ALGEBRA, pattern, inner.work + floats, inner.cost)
 
 
-def sparse(structure: IntArray) -> Linear:
+def sparse(structure: IntArray) -> Algebra:
     """Block-sparse normal equations: ordering, symbolic factorisation, and the pattern table of both."""
     from cardan.math import _block_cholesky as cholesky
     from cardan.solvers import _sparse_normal as kernel
@@ -210,7 +209,7 @@ def sparse(structure: IntArray) -> Linear:
         at += part.size
     in_column = np.add.reduceat(widths[rows], columns[:-1]).astype(float)
     cost = float((widths * in_column * in_column).sum())
-    return Linear(kernel.LINEAR, pattern.as_ints, values + int(Structure(structure).unknowns), cost)
+    return Algebra(kernel.ALGEBRA, pattern.as_ints, values + int(Structure(structure).unknowns), cost)
 
 
 def elimination_order(structure: IntArray) -> IntArray:

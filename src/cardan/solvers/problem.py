@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.lazy import LazyModule
-from cardan.solvers.tables import JACOBIAN, RESIDUAL, RETRACT, Control, JobTable, Outcome, Structure
+from cardan.solvers import tables
+from cardan.solvers.tables import JACOBIAN, RESIDUAL, RETRACT, Control, Outcome, SolverJob, Structure
 
 _blocks = LazyModule("cardan.solvers._blocks")
 
@@ -29,8 +30,8 @@ _TOLERANCE, _CHUNK = Control.tolerance.first, Control.chunk.first
 _RESULT = slice(Control.iterations.first, Control.cost.first + 1)
 
 
-class Linear(NamedTuple):
-    """Linear algebra, called by address.
+class Algebra(NamedTuple):
+    """Linear algebra, called by address (:mod:`cardan.solvers.tables`).
 
     ``pattern``: its table (the structure, or a sparse pattern).  ``work``: number of floats of its matrices.  ``cost``:
     multiplications of one factorisation.
@@ -44,18 +45,18 @@ class Linear(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _template(
-    kernel: Any, plan: Any, sizes: tuple[int, int, int, int, int], evaluator: int, linear: int, matrix: int
+    kernel: Any, plan: Any, sizes: tuple[int, int, int, int, int], evaluator: int, algebra: int, matrix: int
 ) -> NDArray[np.int64]:
     """A job table without addresses of arrays: the same for all problems of these sizes.
 
-    plan: the function of the kernel module that gives the sizes of its pieces.  linear: address of the linear algebra.
+    plan: the function of the kernel module that gives the sizes of its pieces.  algebra: address of the linear algebra.
     matrix: floats of its matrices.
     """
     rows, _, entries, coordinates, evaluation = sizes
     shared = {"evaluation": evaluation, "r": rows, "jacobian": entries, "moved": coordinates}
     pieces = kernel.Work.plan(**shared, **plan(sizes, matrix))
-    own = {"solver": kernel.SOLVE, "evaluator": evaluator, "linear": linear, "pieces": pieces}
-    table: NDArray[np.int64] = JobTable.new(open=pieces.size, **own).as_ints
+    own = {"run": kernel.SOLVE, "evaluator": evaluator, "algebra": algebra, "pieces": pieces}
+    table: NDArray[np.int64] = SolverJob.new(open=pieces.size, **own).as_ints
     return table
 
 
@@ -73,7 +74,7 @@ class Problem:
     floats: NDArray[np.float64]
     structure: NDArray[np.int64]
     scales: NDArray[np.float64]
-    linear: Linear
+    algebra: Algebra
     springs: NDArray[np.float64] | None = None
     shares: Any = None
     _jobs: dict[int, tuple[Any, NDArray[np.float64]]] = field(default_factory=dict, init=False, repr=False)
@@ -94,15 +95,15 @@ class Problem:
 
     def table(self) -> NDArray[np.int64]:
         """A job table without solver and workspace, for kernels that only evaluate."""
-        template = JobTable.new(open=1, evaluator=self.evaluate, linear=self.linear.address)
+        template = tables.Job.new(evaluator=self.evaluate, algebra=self.algebra.address)
         return self._table(template.as_ints, self.scales)
 
     def prepare(self, kernel: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The job table for the solver of a kernel module, and its initial control vector; made once."""
         prepared = self._jobs.get(kernel.SOLVE)
         if prepared is None:
-            linear = self.linear
-            template = _template(kernel, kernel.pieces, self.sizes, self.evaluate, linear.address, linear.work)
+            algebra = self.algebra
+            template = _template(kernel, kernel.pieces, self.sizes, self.evaluate, algebra.address, algebra.work)
             scales = self.springs if self.springs is not None and hasattr(kernel, "HAS_SPRINGS") else self.scales
             prepared = self._jobs[kernel.SOLVE] = self._table(template, scales), kernel.prepare(self).as_floats
         return prepared
@@ -110,12 +111,12 @@ class Problem:
     def _table(self, template: NDArray[np.int64], scales: NDArray[np.float64]) -> NDArray[np.int64]:
         """A job table; the problem keeps the arrays alive that it refers to."""
         table = template.copy()
-        _blocks.write_addresses(table, self.ints, self.floats, self.structure, scales, self.linear.pattern)
+        _blocks.write_addresses(table, self.ints, self.floats, self.structure, scales, self.algebra.pattern)
         return table
 
     def with_floats(self, floats: NDArray[np.float64]) -> Problem:
         """The same problem with other parameters."""
-        return Problem(self.evaluate, self.ints, floats, self.structure, self.scales, self.linear, self.springs)
+        return Problem(self.evaluate, self.ints, floats, self.structure, self.scales, self.algebra, self.springs)
 
     def residual(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """f(q), unscaled, shape (rows,)."""
@@ -198,8 +199,8 @@ class Run(NamedTuple):
 class Job:
     """One solver applied to one problem: the table that its kernel reads, its control vector and its workspace.
 
-    Threads must not share a job.  ``table``: a :class:`cardan.solvers.tables.JobTable`.  ``begin``: the initial control
-    vector of a run, without the tolerance.
+    Threads must not share a job.  ``table``: a :class:`cardan.solvers.tables.SolverJob`.  ``begin``: the initial
+    control vector of a run, without the tolerance.
     """
 
     __slots__ = ("begin", "control", "problem", "table", "work")
@@ -219,7 +220,7 @@ class Job:
         from cardan.kernel.memory import address_of
 
         table = self.table.copy()
-        table[JobTable.scales.first] = address_of(problem.scales)
+        table[SolverJob.scales.first] = address_of(problem.scales)
         return table
 
     def start(self, tolerance: float) -> None:
@@ -249,7 +250,7 @@ class Job:
 
 def allowance(problem: Problem) -> int:
     """Number of iterations that take about ten milliseconds, at least one."""
-    per_iteration = problem.linear.cost + UNKNOWN_WORK * problem.unknowns
+    per_iteration = problem.algebra.cost + UNKNOWN_WORK * problem.unknowns
     return max(1, int(CHUNK_WORK / max(per_iteration, 1.0)))
 
 

@@ -13,12 +13,19 @@ GAMMA     out ← γ(q, v = step) with J v̇ = γ; only in evaluators for motion
 MOTION    out ← f(q), then γ(q, v = step) behind the rows of f; jacobian as for JACOBIAN; only in evaluators for motion
 ========= ======================================================================
 
-Operations of linear algebra, with the arguments (op, pattern, control, r, gradient, step, jacobian, matrix):
+Linear algebra projects: it solves  u + Jᵀλ = b,  J u − ε λ = c  for all analyses, with J scaled as each of them needs.
+ε is the damping of Levenberg–Marquardt, or what keeps the factor of redundant rows.  With the arguments (op, pattern,
+control, x, scratch, compliances, jacobian, matrix) and a Projection at the beginning of the control vector:
 
 ========== =====================================================================
-FACTOR     gradient ← Jᵀr, matrix ← factor of JᵀJ + damping·I; returns 1 if not positive definite
-BACK_SOLVE step ← −(JᵀJ + damping·I)⁻¹ gradient, with the factor; same r and jacobian as for FACTOR, any gradient
+FACTOR     matrix ← factor of JᵀJ + ε, of JJᵀ + ε, or of the whole matrix; returns 1 if that is not positive definite
+SOLVE      x = (b, c) ← (u, λ), with the factor
+LEAST      the same for b = 0, which need not be written; only normal equations
+BACK_SOLVE x ← (JᵀJ + ε)⁻¹ x; only dense and sparse normal equations
 ========== =====================================================================
+
+Normal equations also write scratch ← εb + Jᵀc, and those of JᵀJ do not write λ.  In equations of motion rows may have
+compliances, which are added to ε (:mod:`cardan.dynamics.tables`).
 
 A solver has one operation, with the arguments (0, job, control, q, –, –, –, work): it iterates from q in place.
 
@@ -45,7 +52,9 @@ GAMMA: Final = 5
 MOTION: Final = 6
 
 FACTOR: Final = 0
-BACK_SOLVE: Final = 1
+SOLVE: Final = 1
+LEAST: Final = 2
+BACK_SOLVE: Final = 3
 
 
 class Constraint(Table):
@@ -109,17 +118,22 @@ class DualPattern(Table):
     inner_pattern: Within[Int]
 
 
-class JobTable(Table):
-    """One solver at work on one problem (``cardan.solvers.problem.Job``)."""
+class Job(Table):
+    """A problem (``cardan.solvers.problem.Problem``) that an analysis works on; each analysis adds what it needs."""
 
-    solver: Address
+    run: Address  # what works on it: a solver; zero if the analysis is called by another address
     evaluator: Address
     ints: Ref[Int]  # tables of the problem
     floats: Ref[Float]
     structure: Ref[Structure]
     scales: Ref[Float]  # of the rows, then of the unknowns
-    linear: Address
+    algebra: Address
     pattern: Ref[Int]  # table of the linear algebra
+
+
+class SolverJob(Job):
+    """One solver at work on one problem (``cardan.solvers.problem.Job``)."""
+
     pieces: Int[...]  # offsets of the pieces of the solver's workspace, and of their end
 
 
@@ -132,7 +146,14 @@ class Work(Workspace):
     moved: Piece  # coordinates after a step
 
 
-class Control(Table):
+class Projection(Table):
+    """What linear algebra reads and writes: it begins every control vector."""
+
+    epsilon: Float  # ε
+    pivot: Float  # the least one, relative to the diagonal; zero if the matrix is not positive definite
+
+
+class Control(Projection):
     """Control vector of a solver: floats, read and written."""
 
     status: Float  # RUNNING, CONVERGED, STALLED or BROKEN
@@ -141,7 +162,7 @@ class Control(Table):
     tolerance: Float  # on the largest scaled residual; Algorithm 1: on |r|
     residual_max: Float  # largest scaled residual at q
     cost: Float  # ½|r|², scaled
-    damping: Float  # λ
+    damping: Float  # λ of the next step, before its bounds
     growth: Float  # of λ after a rejected step
     reuse: Float  # ≠ 0: results of the last call in work are reused (r and J at q, a vector); the value says which
     step_gain: Float  # k of the spring step
@@ -162,6 +183,21 @@ class Control(Table):
     by_norm: Float  # spring step: ≠ 0 to bound |r| by the tolerance, not its largest entry
     measured: Float  # spring step: ≠ 0 where the scales end with those of the test of convergence
     patience: Float  # spring step: steps after which the rate of progress is judged; 0: never
+
+
+class Sums(Table):
+    """Of a group of constraints, for the spring step."""
+
+    cost: Float  # ½|r|²
+    worst: Float  # largest |r|, in the measure of the tolerance
+    square: Float  # |r|², likewise
+
+
+class Slope(Table):
+    """Of a group of blocks, for the spring step."""
+
+    slope: Float  # Σ κ|g|²
+    square: Float  # |g|²
 
 
 LU_FIRST: Final = 0.0  # J⁻¹ by LU; J⁺ if J is singular or not square
