@@ -137,6 +137,8 @@ def test_no_mesh_reads_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("a.obj", b"v 0 0 nan\nv 0 0 1\nv 1 0 0\nf 1 2 3\n", "vertex 1 is .*not finite"),
         ("a.obj", b"v 0 0 0\nv 0 0 0\nv 1 0 0\nf 1 2 3\n", "no triangles with an area"),
         ("a.ply", b"ply\nformat ascii 1.0\nelement vertex x\nend_header\n", "line 3: b'element vertex x'"),
+        ("a.ply", b"ply\nformat ascii 1.0\nelement \x1f 1\nproperty int a\nend_header\nx\n",
+         r"line 3: b'element \\x1f 1'"),
         ("a.ply", b"ply\nformat ascii 1.0\nelement face 2\nproperty list uchar int vertex_index\nend_header\n3 0 0 0 3",
          "fewer values than the 2 of the element 'face' in its header; number 2"),
         ("a.glb", formats.glb({"extensionsRequired": ["KHR_draco_mesh_compression"]}), "the extension 'KHR_draco"),
@@ -231,6 +233,15 @@ def test_a_declaration_is_refused_by_the_parser_and_not_by_its_letters(tmp_path:
     path.write_text('<robot name="r">\n' + "<a>" * 300)
     with pytest.raises(cd.ModelError, match="line 2, is nested more than 200 deep"):
         urdf.load(path)
+
+
+def test_the_axis_of_a_joint_may_have_any_length(tmp_path: Path) -> None:
+    """Its square overflows, and does not divide it to zero."""
+    path, descriptions = tmp_path / "a.urdf", []
+    for axis in ("0 1 0", "0 1e300 0"):
+        path.write_bytes(formats.URDF.replace(b'<axis xyz="0 0 1"/>', f'<axis xyz="{axis}"/>'.encode()))
+        descriptions.append(urdf.load(path)[0].description())
+    assert descriptions[0] == descriptions[1]
 
 
 def test_names_that_are_taken_are_numbered_in_linear_time(tmp_path: Path) -> None:

@@ -399,7 +399,7 @@ def test_a_long_part_of_a_drag_follows_rate_rows_to_fourth_order():
     for _ in range(30):
         before = ses.coordinates.copy()
         ses.step()
-        d = ses._table.curves[:6]
+        d = ses._table.along
         longest = max(longest, abs(d[5]))
 
         def rates(_, y, d=d):

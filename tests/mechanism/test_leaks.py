@@ -39,15 +39,17 @@ def resident():
 
 
 def growth(work, first, count):
-    """By how many bytes the process grows in ``count`` calls.
+    """By how many bytes the process grows in ``count`` calls, after ``first`` ones that fill what is kept once.
 
-    At least ``first`` calls before fill what is kept once, and leave as much garbage as the collector waits for.
+    Garbage is collected in between: its amount varies, and the allocator keeps the memory that it took.
     """
-    for k in range(max(first, count // 10)):
+    before = 0
+    for k in range(first + count):
+        if k == first:
+            before = resident()
         work(k)
-    before = resident()
-    for k in range(count):
-        work(k)
+        if k % max(200, count // 50) == 0:
+            gc.collect()
     grown = resident() - before
     print(f"{count:,} calls: {1e-6 * grown:.2f} MB")
     return grown

@@ -214,7 +214,8 @@ class Face(Pick):
         low, high = np.array(surface.bounds).T
         slack = JOINED * float((high - low).max())
         loops = []
-        for curves in self._nurbs[5]:
+        *_, trims = self._nurbs
+        for curves in trims:
             ends = [(points[0].copy(), points[-1].copy()) for _, points, _, _ in curves]
             loop = []
             for k, (degree, points, weights, knots) in enumerate(curves):

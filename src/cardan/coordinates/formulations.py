@@ -164,7 +164,7 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
     table, linear = system.cached(("structure", kind.name), partial(_structured, system, kind))
     ints = system.addressed
     if system.has_contacts:
-        ints[layout.TRACK] = _tracking.TRACK
+        layout.SystemTable(ints).track = _tracking.TRACK
     return Problem(kind.evaluate(), ints, system.floats, table, scales, linear)
 
 

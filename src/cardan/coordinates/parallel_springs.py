@@ -44,7 +44,7 @@ class Tables:
         bodies, count = len(system.names), int(Structure(structure).constraints)
         self.evaluations = -(-count // _gradient.GROUP)
         self.moves = -(-bodies // _gradient.GROUP)
-        slots = int(ints[layout.BLOCKS])  # at least one row each
+        slots = int(SystemTable(ints).blocks)  # at least one row each
         size = int(system.starts[-1]) - layout.HEADER + layout.HEADER * self.evaluations
         self.parts: IntArray = np.empty(size, dtype=np.int64)
         self.places: IntArray = np.zeros(Place.size * self.evaluations, dtype=np.int64)
@@ -60,8 +60,8 @@ class Tables:
         header.as_ints[:] = ints[: layout.HEADER]
         header.bodies = bodies_most
         self.work = layout.POSE * bodies_most + counted + int(_records.plan_workspace(header).size)
-        self.header: IntArray = np.zeros(layout.HEADER, dtype=np.int64)
-        self.header[layout.WIDEST : layout.TALLEST + 1] = ints[layout.WIDEST : layout.TALLEST + 1]
+        whole = SystemTable(ints)
+        self.header: IntArray = SystemTable.new(widest=whole.widest, tallest=whole.tallest).as_ints
         self.counted = counted
 
 
@@ -79,7 +79,7 @@ class Shares:
 
 def can_share(system: System, formulation: str) -> bool:
     """Whether the step of a system can be divided; otherwise one thread makes it."""
-    return formulation in FORMULATIONS and not system.variable_names and bool(system.ints[layout.CONSTRAINTS])
+    return formulation in FORMULATIONS and not system.variable_names and bool(system.primitives)
 
 
 def shares(system: System, formulation: str, problem: Problem, workers: int) -> Shares | None:

@@ -110,10 +110,9 @@ class _Cuts:
         bodies, parents, references = grown.bodies, grown.parents, grown.references
         header, size = TreeTable.size, Limb.size
         paths = [_from_ground(grown, own) for own in grown.paths] if euler else grown.paths
-        packed = table.tolist()
         for relation, record, path, ancestor in paths:
-            slots = reading.bodies(packed, record)
-            rows = reading.record(packed, record).rows
+            slots = reading.bodies(table, record).tolist()
+            rows = system.primitives[relation].rows
             places = {k: place for place, k in enumerate(path)}
             by_body = {bodies[k]: place for place, k in enumerate(path)}
             way: list[int] = []
@@ -223,7 +222,7 @@ class _Packed:
             new=poses,
             wrenches=Wrench.size * cuts.longest,
             scratch=(MotionScratch if limbs.has_own else Scratch).size,
-            world=int(system.ints[layout.WIDEST]),
+            world=int(SystemTable(system.ints).widest),
             shared=int(_records.plan_workspace(SystemTable(system.ints)).size),
         )
         return header

@@ -10,7 +10,15 @@ STEP is kept.  The kernel returns if it needs values that only Python computes (
 tells where it continues when it is called again.
 """
 
-from cardan.dynamics._equations import SOLVE, call_algebra, call_pose_algebra, retract, roots, rounding_of, set_drivers
+from cardan.dynamics._equations import (
+    SOLVE,
+    call_algebra,
+    call_pose_algebra,
+    mass_values,
+    retract,
+    rounding_of,
+    set_drivers,
+)
 from cardan.dynamics._instant import ACCELERATE, APPROACH, CLOSE, CURVATURE, KEEP, LINEARIZE, SEEK, at_instant, at_stops
 from cardan.dynamics.tables import (
     ACCEPT,
@@ -32,7 +40,7 @@ from cardan.dynamics.tables import (
     STEP_TOO_SMALL,
     WIDTH,
     Control,
-    Job,
+    MotionJob,
     Rule,
     Weights,
     Work,
@@ -101,9 +109,9 @@ def add_magnus(bodies, h, v, w, step):
 
 
 @inner
-def node(history, n6, head, j):
+def node(work, n6, head, j):
     """The j-th last acceleration."""
-    return tail(history, ((head + j) % HISTORY) * n6)
+    return tail(work.accelerations, ((head + j) % HISTORY) * n6)
 
 
 @inner
@@ -126,7 +134,7 @@ def update_weights(control, times, weights):
 
 
 @inner
-def predict(job, control, q, v, history, work):
+def predict(job, control, q, v, work):
     """NEW_V, NEW_Q ← velocity and pose at the end of the step."""
     bodies = job.bodies
     n6 = WIDTH * bodies
@@ -135,7 +143,7 @@ def predict(job, control, q, v, history, work):
     head = int(control.head)
     weights = Weights(work.weights)
     if control.fresh != 0.0:
-        update_weights(control, tail(history, HISTORY * n6), weights)
+        update_weights(control, work.node_times, weights)
     new_v = work.new_v
     step = work.shift
     for i in range(n6):
@@ -143,7 +151,7 @@ def predict(job, control, q, v, history, work):
         step[i] = 0.0
     rule = Rule(weights.rules, PREDICTOR)
     for j in range(k):
-        a = node(history, n6, head, j)
+        a = node(work, n6, head, j)
         once = rule.once[j]
         twice = rule.twice[j]
         for i in range(n6):
@@ -157,7 +165,7 @@ def predict(job, control, q, v, history, work):
 
 
 @inner
-def correct(job, control, v, history, work):
+def correct(job, control, v, work):
     """NEW_V, SHIFT ← corrected velocity, and change of the pose; returns the estimated error.
 
     The error is relative to the extent, or in radians, and to speeds above one [1/s].
@@ -170,6 +178,7 @@ def correct(job, control, v, history, work):
     new_v = work.new_v
     step = work.shift
     new_a = work.new_a
+    accelerations = work.accelerations
     predictor = Rule(weights.rules, PREDICTOR)
     corrector = Rule(weights.rules, CORRECTOR)
     lower = Rule(weights.rules, LOWER)
@@ -181,7 +190,7 @@ def correct(job, control, v, history, work):
         less_twice = lower.twice[0] * new_a[i]
         before = 0.0
         for j in range(k):
-            a = history[((head + j) % HISTORY) * n6 + i]
+            a = accelerations[((head + j) % HISTORY) * n6 + i]
             once += corrector.once[j + 1] * a
             twice += corrector.twice[j + 1] * a
             less_once += lower.once[j + 1] * a
@@ -196,7 +205,7 @@ def correct(job, control, v, history, work):
 
 
 @inner
-def tangent_error(job, control, v, history, work):
+def tangent_error(job, control, v, work):
     """The estimated error of :func:`correct` without what the projection onto the constraints removes.
 
     Accelerations near a singular pose have errors of rounding over σ³ across the branch of the motion.
@@ -206,18 +215,20 @@ def tangent_error(job, control, v, history, work):
     k = int(min(control.known, control.order))
     head = int(control.head)
     weights = Weights(work.weights)
+    accelerations = work.accelerations
     corrector = Rule(weights.rules, CORRECTOR)
     lower = Rule(weights.rules, LOWER)
-    masses = roots(job)
+    roots = mass_values(job).roots
+    inverse_roots = mass_values(job).inverse_roots
     x = work.x
     largest = 0.0
     for of_pose in range(2):
         for i in range(n6):
             e = 0.0
             for j in range(k + 1):
-                a = work.new_a[i] if j == 0 else history[((head + j - 1) % HISTORY) * n6 + i]
+                a = work.new_a[i] if j == 0 else accelerations[((head + j - 1) % HISTORY) * n6 + i]
                 e += a * (corrector.twice[j] - lower.twice[j] if of_pose else corrector.once[j] - lower.once[j])
-            x[i] = e * masses[n6 + i]
+            x[i] = e * roots[i]
         for i in range(job.equations):
             x[n6 + i] = 0.0
         if of_pose:
@@ -227,7 +238,7 @@ def tangent_error(job, control, v, history, work):
         for i in range(n6):
             unit = control.length if i % WIDTH < 3 else 1.0
             size = h / unit if of_pose else 1.0 / (unit * max(1.0, abs(v[i]) / unit))
-            largest = max(largest, h * size * abs(x[i] * masses[2 * n6 + i]))
+            largest = max(largest, h * size * abs(x[i] * inverse_roots[i]))
     return largest
 
 
@@ -252,6 +263,19 @@ def store(job, control, t, q, v, a, multipliers, storage):
 
 
 @inner
+def is_passed(job, control, q, v, storage, work):
+    """Store the state now, if an output is there; returns whether an output is before it."""
+    if control.sample >= control.samples:
+        return False
+    t = job.times[int(control.sample)]
+    if is_at(t, control.time, control.step):
+        a = node(work, WIDTH * job.bodies, int(control.head), 0)
+        store(job, control, control.time, q, v, a, work.end_multipliers, storage)
+        return False
+    return t <= control.time
+
+
+@inner
 def is_finite(n, a):
     for i in range(n):
         if not abs(a[i]) < FINITE:
@@ -260,20 +284,20 @@ def is_finite(n, a):
 
 
 @inner
-def push(job, control, t, a, history):
+def push(job, control, t, a, work):
     """Keep an acceleration as the last."""
     n6 = WIDTH * job.bodies
     head = (int(control.head) + HISTORY - 1) % HISTORY
     control.head = float(head)
-    last = tail(history, head * n6)
+    last = node(work, n6, head, 0)
     for i in range(n6):
         last[i] = a[i]
-    history[HISTORY * n6 + head] = t
+    work.node_times[head] = t
     control.known = min(control.known + 1.0, float(HISTORY))
 
 
 @inner
-def accept(job, control, q, v, history, work):
+def accept(job, control, q, v, work):
     """q, v ← the new pose and velocity, kept in OLD_Q and OLD_V; the new acceleration becomes the last."""
     new_q = work.new_q
     new_v = work.new_v
@@ -288,7 +312,7 @@ def accept(job, control, q, v, history, work):
     control.time = control.ask_time
     if control.known > 0.0:
         control.count += 1.0
-    push(job, control, control.time, work.new_a, history)
+    push(job, control, control.time, work.new_a, work)
 
 
 @inner
@@ -341,9 +365,20 @@ def is_at(t, other, step):
 
 
 @inner
-def next_time(control, rest):
+def next_status(control):
+    """ON if another step follows, or why none does."""
+    if control.event != 0.0:
+        return EVENT_REACHED
+    if control.chunk <= 0.0:
+        return RUNNING
+    return DONE if control.end - control.time <= SAME_TIME * control.step else ON
+
+
+@inner
+def next_time(control):
     """The end of the next step.  Constant steps are counted, so that rounding does not accumulate."""
     step = control.step
+    rest = control.end - control.time
     if rest < step * (1.0 + SAME_STEP):
         if rest < step * (1.0 - SAME_STEP):
             control.step = rest
@@ -355,12 +390,14 @@ def next_time(control, rest):
 
 
 @inner
-def interpolate(job, control, history, t, work):
+def interpolate(job, control, t, work):
     """NEW_V, NEW_Q ← velocity and pose at a time within the last step, from the state before it."""
     bodies = job.bodies
     n6 = WIDTH * bodies
     head = int(control.head)
-    before = history[HISTORY * n6 + (head + 1) % HISTORY]
+    times = work.node_times
+    before = times[(head + 1) % HISTORY]
+    accelerations = work.accelerations
     k = int(min(control.known, control.order + 1.0))
     weights = Weights(work.weights)
     nodes = weights.nodes
@@ -369,7 +406,7 @@ def interpolate(job, control, history, t, work):
     twice = rule.twice
     h = t - before
     for j in range(k):
-        nodes[j] = (history[HISTORY * n6 + (head + j) % HISTORY] - before) / h
+        nodes[j] = (times[(head + j) % HISTORY] - before) / h
     integrals(k, nodes, 1.0, once, twice, weights.partial)
     control.fresh = 1.0
     old_v = work.old_v
@@ -379,7 +416,7 @@ def interpolate(job, control, history, t, work):
         first = 0.0
         second = 0.0
         for j in range(k):
-            a = history[((head + j) % HISTORY) * n6 + i]
+            a = accelerations[((head + j) % HISTORY) * n6 + i]
             first += once[j] * a
             second += twice[j] * a
         new_v[i] = old_v[i] + h * first
@@ -407,20 +444,16 @@ def begin(job, control, q, v, work):
 
 
 @inner
-def begin_step(job, control, q, v, history, work):
+def begin_step(job, control, q, v, work):
     """PREDICT: the pose and velocity at the end of the next step, if there is one."""
-    if control.event != 0.0:
-        return EVENT_REACHED
-    if control.chunk <= 0.0:
-        return RUNNING
-    rest = control.end - control.time
-    if rest <= SAME_TIME * control.step:
-        return DONE
-    control.ask_time = next_time(control, rest)
+    status = next_status(control)
+    if status != ON:
+        return status
+    control.ask_time = next_time(control)
     if lacks_drivers(job, control):
         return ASK_DRIVERS
     set_drivers(job, control)
-    predict(job, control, q, v, history, work)
+    predict(job, control, q, v, work)
     control.phase = CORRECT
     return ASK_LOADS if job.asks != 0 else ON
 
@@ -438,7 +471,7 @@ def refuse(job, control, shrink):
 
 
 @inner
-def correct_step(job, control, v, history, work):
+def correct_step(job, control, v, work):
     """CORRECT: evaluate at the predicted pose, correct and project; or refuse the step.
 
     Near a singular pose with a singular value σ, accelerations change by the error of a pose over σ.  The factor of the
@@ -452,13 +485,13 @@ def correct_step(job, control, v, history, work):
         op |= CLOSE | CURVATURE
         for i in range(WIDTH * job.bodies):
             work.shift[i] = 0.0
-    status = try_step(op, job, control, v, history, work)
+    status = try_step(op, job, control, v, work)
     control.exact = exact
     return status
 
 
 @inner
-def try_step(op, job, control, v, history, work):
+def try_step(op, job, control, v, work):
     """The operations at the predicted pose, the corrector and the projection; or refuse the step."""
     new_q = work.new_q
     new_v = work.new_v
@@ -472,10 +505,10 @@ def try_step(op, job, control, v, history, work):
         return status
     if not is_finite(WIDTH * job.bodies, new_a):
         return NOT_FINITE
-    error = correct(job, control, v, history, work)
+    error = correct(job, control, v, work)
     is_noisy = control.careful >= CAREFUL and control.rtol < error < MOST_NORMAL and control.stabilization == PROJECTED
     if is_noisy:
-        tangent = tangent_error(job, control, v, history, work)
+        tangent = tangent_error(job, control, v, work)
         if tangent <= control.rtol:
             error = max(tangent, KEEPING * control.rtol)
             control.careful += 1.0
@@ -503,7 +536,7 @@ def try_step(op, job, control, v, history, work):
 
 
 @inner
-def accept_step(job, control, q, v, history, work):
+def accept_step(job, control, q, v, work):
     """ACCEPT: the acceleration at the end of the step, which is taken unless it is to end at an event."""
     new_q = work.new_q
     new_v = work.new_v
@@ -517,7 +550,7 @@ def accept_step(job, control, q, v, history, work):
             return ON
         control.high = 0.0
         at_stops(KEEP, job, control, new_q, new_v, multipliers, work)
-    accept(job, control, q, v, history, work)
+    accept(job, control, q, v, work)
     if control.known > 1.0:
         control.uneven = max(0.0, control.uneven - 1.0)
         control.taken += 1.0
@@ -529,27 +562,18 @@ def accept_step(job, control, q, v, history, work):
 
 
 @inner
-def begin_output(job, control, q, v, history, storage, work):
+def begin_output(job, control, q, v, storage, work):
     """OUTPUT: store the state at the end of the step, if an output is there, or interpolate to the next output."""
-    n6 = WIDTH * job.bodies
-    if control.sample >= control.samples:
+    if not is_passed(job, control, q, v, storage, work):
         control.phase = PREDICT
         return ON
     t = job.times[int(control.sample)]
-    if is_at(t, control.time, control.step):
-        a = tail(history, int(control.head) * n6)
-        store(job, control, control.time, q, v, a, work.end_multipliers, storage)
-        control.phase = PREDICT
-        return ON
-    if t > control.time:
-        control.phase = PREDICT
-        return ON
     control.ask_time = t
     if lacks_drivers(job, control):
         return ASK_DRIVERS
     set_drivers(job, control)
-    interpolate(job, control, history, t, work)
-    for i in range(n6):
+    interpolate(job, control, t, work)
+    for i in range(WIDTH * job.bodies):
         work.shift[i] = 0.0
     if not at_instant(LINEARIZE | CLOSE, job, control, work.new_q, work.new_v, work.new_a, work.multipliers, work):
         return NOT_CLOSED
@@ -567,9 +591,9 @@ def end_output(job, control, storage, work):
     return ON
 
 
-def _advance(op, ints, floats, q, v, history, storage, memory):
+def _advance(op, ints, floats, q, v, storage, unused, memory):
     """Integrate from (q, v) until the end, or until a chunk of steps is done; returns RUNNING, DONE, …"""
-    job = Job(ints)
+    job = MotionJob(ints)
     control = Control(floats)
     work = Work(job.pieces, memory)
     status = ON
@@ -577,13 +601,13 @@ def _advance(op, ints, floats, q, v, history, storage, memory):
         if control.phase == BEGIN:
             status = begin(job, control, q, v, work)
         elif control.phase == PREDICT:
-            status = begin_step(job, control, q, v, history, work)
+            status = begin_step(job, control, q, v, work)
         elif control.phase == CORRECT:
-            status = correct_step(job, control, v, history, work)
+            status = correct_step(job, control, v, work)
         elif control.phase == ACCEPT:
-            status = accept_step(job, control, q, v, history, work)
+            status = accept_step(job, control, q, v, work)
         elif control.phase == OUTPUT:
-            status = begin_output(job, control, q, v, history, storage, work)
+            status = begin_output(job, control, q, v, storage, work)
         else:
             status = end_output(job, control, storage, work)
     return status

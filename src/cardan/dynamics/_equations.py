@@ -32,11 +32,13 @@ from math import sqrt
 
 from cardan.dynamics import tables
 from cardan.dynamics._dual import dot_6, subtract_times
-from cardan.dynamics.tables import WIDTH, Driver
+from cardan.dynamics.tables import WIDTH, Driver, Jet, MassValues, Pattern
 from cardan.kernel.fields import after
 from cardan.kernel.jit import inner, plain
 from cardan.kernel.memory import call_evaluator, tail
+from cardan.solvers import _job
 from cardan.solvers import tables as solvers_tables
+from cardan.solvers._job import evaluate
 from cardan.system.tables import POSE
 
 REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may be redundant
@@ -56,27 +58,22 @@ SLOW = 0.05  # of the change in the pass before: if it is more, passes are extra
 ENDLESS = 1.0 - 1e-6  # likewise: a motion without mass
 NAN = float("nan")
 
-RESIDUAL, RETRACT = plain(solvers_tables.RESIDUAL), plain(solvers_tables.RETRACT)
+RESIDUAL = plain(solvers_tables.RESIDUAL)
 GAMMA, MOTION = plain(solvers_tables.GAMMA), plain(solvers_tables.MOTION)
 FACTOR, SOLVE, FORCE = map(plain, (tables.FACTOR, tables.SOLVE, tables.FORCE))
 VELOCITY, ACCELERATION = plain(tables.VELOCITY), plain(tables.ACCELERATION)
 
 
 @inner
-def roots(job):
-    """M, M^½, M^−½ (WIDTH per body each), gravity; per equation the weight of its residual: 1/L, or 1 of an angle."""
-    return job.masses
-
-
-@inner
-def evaluate(job, op, q, v, out, jacobian, work):
-    return call_evaluator(job.evaluator, op, job.ints, job.floats, q, v, out, jacobian, work)
+def mass_values(job):
+    """M, its roots, gravity, and weights of residuals."""
+    return MassValues(job.mass_pieces, job.mass_memory)
 
 
 @inner
 def retract(job, q, step, out, work):
     """out ← q moved by a tangent vector."""
-    evaluate(job, RETRACT, q, step, out, out, work.evaluation)
+    _job.retract(job, q, step, out, work.evaluation)
 
 
 @inner
@@ -147,18 +144,19 @@ def leave_inertias(pattern, compliances, jacobian, x):
 
 @inner
 def set_drivers(job, control):
-    """Write the drivers' values of the next row of DRIVE to the floats; returns that row: g, ġ, g̈ of each driver."""
+    """Write the values of the next row of DRIVE to the floats."""
     n = job.driven
-    row = tail(job.drive, 3 * (n + job.timed) * int(control.drive_at))
+    first = (n + job.timed) * int(control.drive_at)
     floats = job.floats
     for k in range(n):
-        floats[Driver(job.drivers, k).place] = row[3 * k]
+        floats[Driver(job.drivers, k).place] = Jet(job.drive, first + k).value
     for k in range(job.timed):
         place = job.timed_places[k]
-        for i in range(3):
-            floats[place + i] = row[3 * (n + k) + i]
+        jet = Jet(job.drive, first + n + k)
+        floats[place] = jet.value
+        floats[place + 1] = jet.rate
+        floats[place + 2] = jet.acceleration
     control.drive_at += 1.0
-    return row
 
 
 @inner
@@ -170,10 +168,11 @@ def add_drivers(job, row, order, scales, x, work):
     n6 = WIDTH * job.bodies
     for k in range(job.driven):
         equation = Driver(job.drivers, k).equation
-        x[n6 + equation] += scales[equation] * row[3 * k + order]
+        jet = Jet(row, k)
+        x[n6 + equation] += scales[equation] * (jet.rate if order == 1 else jet.acceleration)
     if order == 1 and job.timed > 0:
         drift = work.drift
-        pattern = job.pattern
+        pattern = Pattern(job.pattern)
         strip = pattern.strips
         for _ in range(pattern.strip_count):
             for i in range(strip.rows):
@@ -205,12 +204,11 @@ def update_drift(job, q, work):
 def update_forces(job, control, q, v, out, work):
     """out ← Q: gravity, the gyroscopic torque −ω × I ω, and all loads."""
     bodies = job.bodies
-    n6 = WIDTH * bodies
-    mass = roots(job)
-    gravity = tail(mass, 3 * n6)
+    masses = mass_values(job).masses
+    gravity = mass_values(job).gravity
     extra = job.extra
     for b in range(bodies):
-        m = tail(mass, WIDTH * b)
+        m = tail(masses, WIDTH * b)
         w = tail(v, WIDTH * b)
         f = tail(out, WIDTH * b)
         e = tail(extra, WIDTH * b)
@@ -227,17 +225,7 @@ def update_forces(job, control, q, v, out, work):
 @inner
 def call_algebra(job, op, control, work):
     """FACTOR or SOLVE with X."""
-    return call_evaluator(
-        job.algebra,
-        op,
-        job.pattern.as_ints,
-        control.as_floats,
-        work.x,
-        work.scratch,
-        work.compliances,
-        work.jacobian,
-        work.matrix,
-    )
+    return _job.call_algebra(job, op, control, work.x, work.scratch, work.compliances, work.jacobian, work.matrix)
 
 
 @inner
@@ -260,7 +248,7 @@ def call_pose_algebra(job, op, control, work):
 def begin_passes(job, keeps, work):
     """Keep X = (b, c); keeps: what b has along directions without mass is not a force, but the last u."""
     n6 = WIDTH * job.bodies
-    mass = roots(job)
+    masses = mass_values(job).masses
     x = work.x
     right = work.passes
     last = tail(right, n6 + job.equations)
@@ -270,7 +258,7 @@ def begin_passes(job, keeps, work):
     for i in range(n6):
         last[i] = 0.0
         change[i] = 0.0
-        if keeps and mass[i] == 0.0:
+        if keeps and masses[i] == 0.0:
             last[i] = x[i]
             right[i] = 0.0
 
@@ -279,7 +267,7 @@ def begin_passes(job, keeps, work):
 def is_unsettled(job, number, work):
     """Whether another pass is needed; then X ← its right-hand side.  number: of the pass, from 0."""
     n6 = WIDTH * job.bodies
-    mass = roots(job)
+    masses = mass_values(job).masses
     x = work.x
     right = work.passes
     last = tail(right, n6 + job.equations)
@@ -290,7 +278,7 @@ def is_unsettled(job, number, work):
     square = 0.0
     for i in range(n6):
         size = max(size, abs(x[i]), abs(right[i]))
-        if mass[i] == 0.0:
+        if masses[i] == 0.0:
             e = x[i] - last[i]
             moved = max(moved, abs(e))
             product += e * change[i]
@@ -303,7 +291,7 @@ def is_unsettled(job, number, work):
     is_leap = number % 3 == 2 and SLOW < rate < ENDLESS
     gain = rate / (1.0 - rate) if is_leap else 0.0
     for i in range(n6):
-        if mass[i] == 0.0:
+        if masses[i] == 0.0:
             last[i] = x[i] + gain * change[i]
             if is_leap:
                 change[i] = 0.0
@@ -338,12 +326,15 @@ def linearize(job, control, q, v, work):
     evaluate(job, MOTION, q, v, values, jacobian, work.evaluation)
     if job.timed > 0:
         update_drift(job, q, work)
-    n6 = WIDTH * job.bodies
-    mass = roots(job)
-    pattern = job.pattern
-    active = job.active
+    scale_equations(job, control, work)
+    factorise(job, control, work)
+
+
+@inner
+def scale_equations(job, control, work):
+    """Ĵ ← D J M^−½, and D, of all equations and of those of poses; compliances."""
     scales = work.scales
-    scale_jacobian(pattern, tail(mass, 2 * n6), active, jacobian, scales)
+    scale_jacobian(Pattern(job.pattern), mass_values(job).inverse_roots, job.active, work.jacobian, scales)
     if job.rated > 0:
         numbers = job.pose_equations
         pose_scales = work.pose_scales
@@ -351,7 +342,6 @@ def linearize(job, control, q, v, work):
             pose_scales[k] = scales[numbers[k]]
     if control.compliant > 0.0:
         scale_compliances(job, scales, work)
-    factorise(job, control, work)
 
 
 @inner
@@ -389,21 +379,21 @@ def solve_acceleration(job, control, q, v, row, a, multipliers, work):
     """a ← v̇, multipliers ← λ (unscaled) with the factor at hand; γ is the second half of VALUES."""
     n6 = WIDTH * job.bodies
     n = job.equations
-    mass = roots(job)
+    inverse_roots = mass_values(job).inverse_roots
     scales = work.scales
     x = work.x
     values = work.values
     update_forces(job, control, q, v, x, work.evaluation)
     for i in range(n6):
-        x[i] *= mass[2 * n6 + i]
-    take_rows(job.pattern, scales, tail(values, job.rows), 1.0, tail(x, n6))
+        x[i] *= inverse_roots[i]
+    take_rows(Pattern(job.pattern), scales, tail(values, job.rows), 1.0, tail(x, n6))
     add_drivers(job, row, 2, scales, x, work)
     if job.feedback != 0:
-        call_evaluator(job.feedback, SOLVE, job.as_ints, control.as_floats, q, v, x, row, work.memory)
+        call_evaluator(job.feedback, SOLVE, job.as_ints, control.as_floats, q, v, x, row.as_floats, work.memory)
     solve(job, control, False, work)
     add_soft_rows(job, ACCELERATION, control, v, work)
     for i in range(n6):
-        a[i] = x[i] * mass[2 * n6 + i]
+        a[i] = x[i] * inverse_roots[i]
     for i in range(n):
         multipliers[i] = scales[i] * x[n6 + i]
 
@@ -420,11 +410,12 @@ def update_gamma(job, q, v, work):
 def project_pose(job, control, step, work):
     """step ← the tangent vector nearest to it in the metric of M that removes f; returns its largest component."""
     n6 = WIDTH * job.bodies
-    mass = roots(job)
+    roots = mass_values(job).roots
+    inverse_roots = mass_values(job).inverse_roots
     x = work.x
     values = work.values
     for i in range(n6):
-        x[i] = step[i] * mass[n6 + i]
+        x[i] = step[i] * roots[i]
     scales = work.pose_scales if job.rated > 0 else work.scales
     take_rows(job.pose_pattern, scales, values, -1.0, tail(x, n6))
     if control.compliant > 0.0:
@@ -436,7 +427,7 @@ def project_pose(job, control, step, work):
     control.least_epsilon = patience
     largest = 0.0
     for i in range(n6):
-        step[i] = x[i] * mass[2 * n6 + i]
+        step[i] = x[i] * inverse_roots[i]
         largest = max(largest, abs(step[i]) / (control.length if i % WIDTH < 3 else 1.0))
     return largest
 
@@ -485,9 +476,9 @@ def is_closed(job, control, q, work):
     bar = max(CLOSED, rounding_of(job, control, q))
     values = work.values
     evaluate(job, RESIDUAL, q, q, values, values, work.evaluation)
-    weights = tail(roots(job), 3 * WIDTH * job.bodies + 3)
+    weights = mass_values(job).weights
     active = job.active
-    pattern = job.pattern
+    pattern = Pattern(job.pattern)
     strip = pattern.strips
     for _ in range(pattern.strip_count):
         for i in range(strip.rows):
@@ -502,19 +493,20 @@ def is_closed(job, control, q, work):
 def project_velocity(job, control, row, v, work):
     """v ← the velocity nearest to it in the metric of M with J v = ġ."""
     n6 = WIDTH * job.bodies
-    mass = roots(job)
+    roots = mass_values(job).roots
+    inverse_roots = mass_values(job).inverse_roots
     x = work.x
     for i in range(n6):
-        x[i] = v[i] * mass[n6 + i]
+        x[i] = v[i] * roots[i]
     for i in range(job.equations):
         x[n6 + i] = 0.0
     add_drivers(job, row, 1, work.scales, x, work)
     if control.compliant > 0.0:
-        leave_inertias(job.pattern, work.compliances, work.jacobian, x)
+        leave_inertias(Pattern(job.pattern), work.compliances, work.jacobian, x)
     solve(job, control, True, work)
     add_soft_rows(job, VELOCITY, control, v, work)
     for i in range(n6):
-        v[i] = x[i] * mass[2 * n6 + i]
+        v[i] = x[i] * inverse_roots[i]
 
 
 @inner
@@ -537,13 +529,13 @@ def contradicts_rates(job, control, row, work):
     add_drivers(job, row, 1, work.scales, x, work)
     for i in range(n):
         size = max(size, abs(missing[i]))
-    subtract_times(job.pattern, work.jacobian, x, missing)
+    subtract_times(Pattern(job.pattern), work.jacobian, x, missing)
     largest = 0.0
     for i in range(n):
         if control.compliant == 0.0 or work.compliances[i] == 0.0:
             largest = max(largest, abs(missing[i]))
-    masses = tail(roots(job), n6)
+    roots = mass_values(job).roots
     most = 0.0
     for i in range(n6):
-        most = max(most, masses[i] * (control.length if i % WIDTH < 3 else 1.0))
+        most = max(most, roots[i] * (control.length if i % WIDTH < 3 else 1.0))
     return largest > CONTRADICTED * size + STILL * most / max(abs(control.step), SHORTEST)

@@ -27,9 +27,9 @@ from cardan.dynamics._equations import (
     solve_acceleration,
     update_gamma,
 )
-from cardan.dynamics.tables import WIDTH, Control, Job, Work
+from cardan.dynamics.tables import WIDTH, Control, Jet, MotionJob, Work
 from cardan.kernel.jit import evaluator, inner, plain
-from cardan.kernel.memory import call_evaluator, tail
+from cardan.kernel.memory import call_evaluator
 
 APPROACH, LINEARIZE, CLOSE, CURVATURE, ACCELERATE = (plain(1 << k) for k in range(5))
 SEEK, KEEP = plain(tables.SEEK), plain(tables.KEEP)
@@ -40,8 +40,7 @@ DIVERGED = 1e3  # relative to the extent, or in radians: a larger shift does not
 @inner
 def current(job, control):
     """The row of DRIVE that was written to the floats last."""
-    width = 3 * (job.driven + job.timed)
-    return tail(job.drive, max(0, width * (int(control.drive_at) - 1)))
+    return Jet(job.drive, max(0, (job.driven + job.timed) * (int(control.drive_at) - 1)))
 
 
 @inner
@@ -59,7 +58,7 @@ def keep_moved(job, new_q, work):
 
 
 def _instant(op, ints, floats, new_q, v, a, multipliers, memory):
-    job = Job(ints)
+    job = MotionJob(ints)
     control = Control(floats)
     work = Work(job.pieces, memory)
     row = current(job, control)

@@ -38,8 +38,9 @@ from cardan.dynamics.tables import (
     Wrench,
 )
 from cardan.kernel.jit import evaluator, exact_inner, inner, plain
-from cardan.kernel.memory import call_evaluator, cut, tail
+from cardan.kernel.memory import cut, tail
 from cardan.solvers._blocks import add_transpose_times, times
+from cardan.solvers._job import evaluate
 from cardan.solvers.tables import JACOBIAN as JACOBIAN_OPERATION
 
 JACOBIAN = plain(JACOBIAN_OPERATION)
@@ -162,7 +163,7 @@ def _act(op, ints, floats, q, v, out, last, memory):
     efforts = work.efforts
     scratch = work.scratch
     jacobian = work.jacobian
-    call_evaluator(loads.evaluator, JACOBIAN, loads.ints, loads.floats, q, v, x, jacobian, work.evaluation)
+    evaluate(loads, JACOBIAN, q, v, x, jacobian, work.evaluation)
     times(loads.structure, jacobian, v, rates)
     t = 0.0 if op == APPLY else Control(last).ask_time
     for k in range(loads.law_count):

@@ -9,23 +9,29 @@ The error of a step is that of a second method of lower order with the same stag
 
 from math import sin, sqrt
 
-from cardan.dynamics._adams import ON, SAME_TIME, accept, is_at, is_finite, lacks_drivers, next_chunk, next_time, store
+from cardan.dynamics._adams import (
+    ON,
+    accept,
+    is_finite,
+    is_passed,
+    lacks_drivers,
+    next_chunk,
+    next_status,
+    next_time,
+    node,
+)
 from cardan.dynamics._equations import retract, set_drivers
 from cardan.dynamics._instant import ACCELERATE, APPROACH, CLOSE, CURVATURE, KEEP, LINEARIZE, SEEK, at_instant, at_stops
 from cardan.dynamics.tables import (
     ACCEPT,
     ASK_DRIVERS,
     ASK_LOADS,
-    DONE,
-    EVENT_REACHED,
-    HISTORY,
     NOT_CLOSED,
     NOT_FINITE,
     PREDICT,
-    RUNNING,
     WIDTH,
     Control,
-    Job,
+    MotionJob,
     Work,
 )
 from cardan.kernel.jit import evaluator, inner
@@ -73,19 +79,15 @@ def step_error(job, control, op, weights, v, a, stages):
 
 
 @inner
-def begin_step(job, control, v, history, work):
+def begin_step(job, control, v, work):
     """The end of the next step, and its first stage, which is the state now; returns ON if there is such a step."""
-    if control.event != 0.0:
-        return EVENT_REACHED
-    if control.chunk <= 0.0:
-        return RUNNING
-    rest = control.end - control.time
-    if rest <= SAME_TIME * control.step:
-        return DONE
-    control.step_end = next_time(control, rest)
+    status = next_status(control)
+    if status != ON:
+        return status
+    control.step_end = next_time(control)
     control.stage = 1.0
     n6 = WIDTH * job.bodies
-    first = tail(history, int(control.head) * n6)
+    first = node(work, n6, int(control.head), 0)
     for i in range(n6):
         work.stages[i] = v[i]
         work.stages[n6 + i] = first[i]
@@ -93,19 +95,18 @@ def begin_step(job, control, v, history, work):
 
 
 @inner
-def begin_stage(op, job, control, q, v, history, work):
+def begin_stage(op, job, control, q, v, work):
     """PREDICT: the pose and velocity of a stage, or of the end, on the constraints."""
     n6 = WIDTH * job.bodies
     s = int(control.stage)
     h = control.step
-    tableau = tail(history, HISTORY * (n6 + 1))
+    row = tail(work.tableau, s * (s - 1) // 2)
     new_q = work.new_q
     new_v = work.new_v
     new_a = work.new_a
     stages = work.stages
     theta = cut(stages, 2 * n6 * op, n6)
-    nodes = tail(tableau, op * (op + 1) // 2)
-    control.ask_time = control.step_end if s == op else control.time + nodes[s] * h
+    control.ask_time = control.step_end if s == op else control.time + work.stage_nodes[s] * h
     if lacks_drivers(job, control):
         return ASK_DRIVERS
     set_drivers(job, control)
@@ -113,7 +114,7 @@ def begin_stage(op, job, control, q, v, history, work):
         once = 0.0
         twice = 0.0
         for j in range(s):
-            weight = tableau[s * (s - 1) // 2 + j]
+            weight = row[j]
             twice += weight * stages[2 * n6 * j + i]
             once += weight * stages[2 * n6 * j + n6 + i]
         new_v[i] = v[i] + h * once
@@ -154,9 +155,8 @@ def end_stage(op, job, control, work):
 
 
 @inner
-def end_step(op, job, control, q, v, history, storage, work):
+def end_step(op, job, control, q, v, storage, work):
     """Take the step, unless it is to end at an event."""
-    n6 = WIDTH * job.bodies
     new_q = work.new_q
     new_v = work.new_v
     multipliers = work.end_multipliers
@@ -165,40 +165,35 @@ def end_step(op, job, control, q, v, history, storage, work):
             return
         control.high = 0.0
         at_stops(KEEP, job, control, new_q, new_v, multipliers, work)
-    h = control.step
-    weights = tail(history, HISTORY * (n6 + 1) + op * (op + 1) // 2 + op)
-    error = step_error(job, control, op, weights, new_v, work.new_a, work.stages)
+    error = step_error(job, control, op, work.error_weights, new_v, work.new_a, work.stages)
     control.last_error = max(error, control.shifted)
     control.error = max(control.error, control.last_error)
-    accept(job, control, q, v, history, work)
+    accept(job, control, q, v, work)
     control.taken += 1.0
     control.chunk = next_chunk(control)
-    if control.sample < control.samples:
-        if is_at(job.times[int(control.sample)], control.time, h):
-            store(job, control, control.time, q, v, work.new_a, multipliers, storage)
+    is_passed(job, control, q, v, storage, work)
 
 
-def _advance(op, ints, floats, q, v, history, storage, memory):
+def _advance(op, ints, floats, q, v, storage, unused, memory):
     """Steps from (q, v) until the end, or until a chunk of steps is done; returns RUNNING, DONE, …
 
     op: number of stages.
-    The last acceleration in the history is that of (q, v).  The coefficients are at the end of the history: the lower
-    triangle of the tableau row by row, its last row the weights, then the nodes, then the weights of the error.
+    The last acceleration is that of (q, v).
     """
-    job = Job(ints)
+    job = MotionJob(ints)
     control = Control(floats)
     work = Work(job.pieces, memory)
     status = ON
     while status == ON:
         if control.phase == PREDICT:
             if control.stage == 0.0:
-                status = begin_step(job, control, v, history, work)
+                status = begin_step(job, control, v, work)
             if status == ON:
-                status = begin_stage(op, job, control, q, v, history, work)
+                status = begin_stage(op, job, control, q, v, work)
         else:
             status = end_stage(op, job, control, work)
             if status == ON and control.stage == 0.0:
-                end_step(op, job, control, q, v, history, storage, work)
+                end_step(op, job, control, q, v, storage, work)
     return status
 
 

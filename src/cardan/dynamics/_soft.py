@@ -16,7 +16,7 @@ Reads the soft table and what its evaluator has written; writes SoftWork.
 from math import sqrt
 
 from cardan.dynamics._dual import dot_6
-from cardan.dynamics._equations import roots, solve
+from cardan.dynamics._equations import mass_values, solve
 from cardan.dynamics.tables import WIDTH, SoftWork
 from cardan.kernel.jit import inner, plain
 from cardan.kernel.memory import call_evaluator, tail
@@ -56,7 +56,7 @@ def evaluate_soft(job, op, q, v, out):
     rows = parts.entries
     call_evaluator(job.soft_evaluator, op, soft.as_ints, job.soft_floats, q, v, out, rows, rows)
     if op == JACOBIAN:
-        scale = tail(roots(job), 2 * WIDTH * job.bodies)
+        scale = mass_values(job).inverse_roots
         for i in range(soft.rows):
             inverse_roots = tail(scale, WIDTH * soft.bodies[i])
             for j in range(WIDTH):

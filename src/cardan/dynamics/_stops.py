@@ -18,10 +18,11 @@ the axes of bodies, and those of a body that rotates uniformly are constant.  KE
 from math import sqrt
 
 from cardan.dynamics import tables
-from cardan.dynamics._equations import RESIDUAL, evaluate, retract
-from cardan.dynamics.tables import WIDTH, Bound, Control, Job, Stop, Work
+from cardan.dynamics._equations import RESIDUAL, retract
+from cardan.dynamics.tables import WIDTH, Bound, Control, MotionJob, Stop, Work
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import tail
+from cardan.solvers._job import evaluate
 
 EVENT_GAP = 1e-12  # relative to the extent, or in radians: a stop that is this near, or passed by less, is reached
 EVENT_STEP = 1e-13  # of a step: a bracket of an event is not made smaller
@@ -188,7 +189,7 @@ def seek_event(job, control, q, v, multipliers, work):
 
 
 def _stops(op, ints, floats, q, v, multipliers, unused, memory):
-    job = Job(ints)
+    job = MotionJob(ints)
     control = Control(floats)
     work = Work(job.pieces, memory)
     if op == tables.SEEK:

@@ -13,7 +13,7 @@ from cardan.constraints.registry import Primitive
 from cardan.dynamics import tables
 from cardan.dynamics.tables import WIDTH, Block, Column, Fill, Pair, Pattern, Strip
 from cardan.lazy import LazyModule
-from cardan.solvers.linear import band_order, minimum_degree
+from cardan.solvers.linear import band_order, factor_columns, factor_updates, minimum_degree
 from cardan.solvers.problem import Algebra
 from cardan.solvers.tables import Constraint, Structure
 from cardan.system import tables as layout
@@ -21,7 +21,6 @@ from cardan.system.system import IntArray, System
 
 _dual = LazyModule("cardan.dynamics._dual")
 _kkt = LazyModule("cardan.dynamics._kkt")
-_cholesky = LazyModule("cardan.math._block_cholesky")
 
 DENSE_EQUATIONS = 60  # up to this number the dense matrix is as fast, and takes less time to prepare
 HUB = 0.5  # of the most equations that a body has: a body with more is a hub
@@ -383,13 +382,7 @@ def symbolic(graph: Graph, order: IntArray) -> Factor:
     ends = np.concatenate([a, b]), np.concatenate([b, a])
     matrix = csr_matrix((np.ones(2 * a.size), ends), shape=(count, count))
     starts, neighbours = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
-    parent, mark = np.empty_like(number), np.empty_like(number)
-    _cholesky.elimination_tree(count, starts, neighbours, parent, mark)
-    columns: IntArray = np.zeros(count + 1, dtype=np.int64)
-    _cholesky.fill_columns(count, starts, neighbours, parent, mark, columns, mark, True)
-    np.cumsum(columns, out=columns)
-    rows: IntArray = np.empty(columns[-1], dtype=np.int64)
-    _cholesky.fill_columns(count, starts, neighbours, parent, mark, columns[:-1].copy(), rows, False)
+    columns, rows = factor_columns(starts, neighbours)
     width = graph.widths[order].astype(float)
     below = np.add.reduceat(width[rows], columns[:-1]) - width
     divided = np.where(_plain(graph, order, rows), 0.0, width * width * (below / 2.0 + width / 6.0))
@@ -415,10 +408,7 @@ def _tables(strips: Strips, joint: IntArray, graph: Graph, factor: Factor) -> tu
     sizes = widths[rows] * widths[of_column]
     sizes[columns[:-1][_plain(graph, order, rows)]] = 0
     places = np.cumsum(sizes) - sizes
-    updates: IntArray = np.empty(count + 2, dtype=np.int64)
-    crossings: IntArray = np.empty(2 * (rows.size - count) + 1, dtype=np.int64)
-    _cholesky.fill_updates(count, columns, rows, updates, crossings)
-
+    updates, crossings = factor_updates(columns, rows)
     strip, slot = strips.places
     own, body = number[graph.count + joint[strip]], number[strips.bodies[strip, slot]]
     column, row = np.minimum(own, body), np.maximum(own, body)

@@ -124,9 +124,11 @@ class Equations:
         return self
 
     def mass_values(self, used: FloatArray) -> FloatArray:
-        """The numbers of Job.masses, with the roots of other masses than M, which must be positive."""
+        """MassValues with the roots of other masses than M, which must be positive."""
         roots = np.sqrt(used.ravel())
-        return np.concatenate([self.masses.ravel(), roots, 1.0 / roots, self.gravity, self.weights])
+        parts = (self.masses.ravel(), roots, 1.0 / roots, self.gravity, self.weights)
+        self.mass_pieces: IntArray = np.cumsum([0, *[part.size for part in parts]])
+        return np.concatenate(parts)
 
     @property
     def columns(self) -> int:

@@ -11,7 +11,7 @@ from cardan.constraints.signal import UndefinedError
 from cardan.dynamics import tables
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.limit_conflicts import Push, find_push, is_contradicted
-from cardan.dynamics.tables import RULES, WIDTH, Control, Driver, Job, Rule, Weights, Work
+from cardan.dynamics.tables import HISTORY, RULES, WIDTH, Control, Driver, MotionJob, Rule, Weights, Work
 from cardan.lazy import LazyModule
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
@@ -84,11 +84,8 @@ RETRIES: Final = 4  # of a variable step in which a contact is lost, before its 
 RETRIED: Final = 0.25  # of the last step: the next retry
 MOST_SHORT: Final = 1000  # steps to the end of a contact: a bisection takes some tens
 START: Final = "dopri5"  # the method that gives the first accelerations of constant steps
-TABLEAU_SIZE: Final = 64  # floats
-TABLEAU_VALUES: Final = {  # as the kernel reads them
-    name: np.array([*(value for row in tableau.rows for value in row), *tableau.nodes, *tableau.error])
-    for name, tableau in TABLEAUS.items()
-}
+TRIANGLES: Final = {name: [value for row in method.rows for value in row] for name, method in TABLEAUS.items()}
+_ACCELERATIONS: Final = Work.pieces["accelerations"]
 
 
 class Event(NamedTuple):
@@ -149,7 +146,7 @@ class Integration:
         self.floats = e.problem.floats.copy()
         drivers = e.drivers.size // 2 + e.timed.size
         self._ahead = max(LEAST_AHEAD, AHEAD // max(1, drivers))
-        self.drive: FloatArray = np.zeros(max(1, 3 * self._ahead * drivers))
+        self.drive: FloatArray = np.zeros((max(1, self._ahead * drivers), 3))  # Jets
         self.extra: FloatArray = np.zeros(n6)
         self.active: FloatArray = np.ones(n)
         self.active[e.stop_table["equation"]] = 0.0
@@ -158,7 +155,6 @@ class Integration:
             if bound["lower"] == bound["upper"]:  # not a stop, but an equation that always holds
                 self.active[stop["equation"]], self.floats[stop["place"]] = 1.0, bound["lower"]
                 bound["lower"], bound["upper"] = -np.inf, np.inf
-        self.history: FloatArray = np.zeros(tables.HISTORY * (n6 + 1) + TABLEAU_SIZE)
         self.results: FloatArray = np.empty((len(self.times), e.columns))
         weights = e.masses[:, 0]
         is_light = weights.min(initial=np.inf) < LIGHT * weights.max(initial=0.0) or e.is_massless
@@ -214,7 +210,12 @@ class Integration:
             new_a=n6,
             multipliers=n,
             weights=Weights.size + RULES * Rule.size,
+            accelerations=HISTORY * n6,
+            node_times=HISTORY,
             stages=(2 * MOST_STAGES + 1) * n6,
+            tableau=MOST_STAGES * (MOST_STAGES + 1) // 2,
+            stage_nodes=MOST_STAGES,
+            error_weights=MOST_STAGES + 1,
             old_q=coordinates,
             old_v=n6,
             end_multipliers=n,
@@ -233,16 +234,19 @@ class Integration:
         """The job: addresses of arrays, which stay alive with it, sizes, and offsets."""
         e, p = self.equations, self.equations.problem
         poses = e.poses.algebra if e.poses is not None else None
-        self.job = job = Job.new(
+        self.job = job = MotionJob.new(
             open=offsets.size,
             evaluator=p.evaluate,
             ints=p.ints,
             floats=self.floats,
+            structure=p.structure,
+            scales=p.scales,
             algebra=e.algebra.address,
             pattern=e.algebra.pattern,
-            masses=self._mass_values,
+            mass_memory=self._mass_values,
+            mass_pieces=e.mass_pieces,
             drivers=e.drivers,
-            drive=self.drive,
+            drive=self.drive.reshape(-1),
             times=self.times,
             extra=self.extra,
             active=self.active,
@@ -271,6 +275,9 @@ class Integration:
             job.loads, job.load_table, job.load_floats = e.forces.address, e.forces.table, e.forces.floats
             job.asks = int(e.forces.asks)
         self._pieces = Work(job.pieces, self.work)
+        first, second, end = offsets[_ACCELERATIONS : _ACCELERATIONS + 3]  # faster than by their names
+        self.accelerations: FloatArray = self.work[first:second].reshape(HISTORY, -1)  # a ring
+        self.node_times: FloatArray = self.work[second:end]
 
     @property
     def _mass_values(self) -> FloatArray:
@@ -283,7 +290,8 @@ class Integration:
         return self.equations.is_massless
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("job", "_pieces")}
+        remade = ("job", "_pieces", "accelerations", "node_times")
+        return {key: value for key, value in self.__dict__.items() if key not in remade}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -499,8 +507,7 @@ class Integration:
     def _go_back(self) -> float:
         """After an output that failed within the last step: back to the state before this step; its length [s]."""
         c = self.control
-        times = self.history[tables.HISTORY * self.v.size :]
-        start = float(times[(int(c.head) + 1) % tables.HISTORY])
+        start = float(self.node_times[(int(c.head) + 1) % HISTORY])
         self.q[:], self.v[:] = self._pieces.old_q, self._pieces.old_v
         h, c.time = self.time - start, start
         return h
@@ -565,16 +572,16 @@ class Integration:
 
     def _runge_kutta(self, name: str, steps: int, until: float) -> int:
         """Steps that end at every output, because these methods do not interpolate within a step."""
-        tableau, c = TABLEAUS[name], self.control
-        values = TABLEAU_VALUES[name]
-        at = self.history.size - TABLEAU_SIZE
-        self.history[at : at + values.size] = values
+        tableau, c, stages = TABLEAUS[name], self.control, len(TABLEAUS[name].nodes)
+        self._pieces.tableau[: len(TRIANGLES[name])] = TRIANGLES[name]
+        self._pieces.stage_nodes[:stages] = tableau.nodes
+        self._pieces.error_weights[: stages + 1] = tableau.error
         c.exact, c.chunk = STAGE_EXACT, steps
         while c.chunk > 0.0:
             c.step, c.base, c.count = self.step, c.time, 0.0
             ahead = self.times[self.reached] if self.reached < len(self.times) else until
             c.end = min(ahead, until)
-            status = self._call(_runge_kutta.ADVANCE, len(tableau.nodes))
+            status = self._call(_runge_kutta.ADVANCE, stages)
             if status != tables.DONE or c.end == until:
                 break
             status = tables.RUNNING
@@ -584,7 +591,8 @@ class Integration:
     def _call(self, address: int, op: int) -> int:
         """Call a kernel until it needs no more values of drivers or loads; returns its status."""
         records = self.job.as_ints, self.control.as_floats
-        arguments = (*records, self.q, self.v, self.history, self.results.reshape(-1), self.work)
+        results = self.results.reshape(-1)
+        arguments = (*records, self.q, self.v, results, results, self.work)
         while True:
             status = int(_blocks.call_at(address, op, *arguments))
             if status == tables.ASK_DRIVERS:
@@ -625,9 +633,9 @@ class Integration:
                 raise
             times = times[: _defined(functions, times)]  # the others may never be needed
             values = [function.jets(times) for function in functions]
-        table = self.drive[: 3 * len(functions) * len(times)].reshape(len(times), -1)
+        table = self.drive[: len(functions) * len(times)].reshape(len(times), -1, 3)
         for k, value in enumerate(values):
-            table[:, 3 * k : 3 * k + 3] = value
+            table[:, k] = value
         c.drive_at, c.drive_count = 0.0, float(len(times))
 
     def _asked(self) -> FloatArray:
@@ -645,8 +653,8 @@ class Integration:
         return ahead
 
     def _last_acceleration(self) -> FloatArray:
-        head, n6 = int(self.control.head), WIDTH * len(self.equations.system.names)
-        return self.history[head * n6 : (head + 1) * n6]
+        found: FloatArray = self.accelerations[int(self.control.head)]
+        return found
 
 
 def _defined(functions: Sequence[Any], times: FloatArray) -> int:

@@ -65,8 +65,7 @@ class AtRest(Integration):
 
     def _fill_drivers(self) -> None:
         super()._fill_drivers()
-        table = self.drive.reshape(-1, 3)
-        table[:, 1:] = 0.0  # rates and accelerations
+        self.drive[:, 1:] = 0.0  # rates and accelerations
 
     def place(self, q: FloatArray) -> bool:
         """Move to a pose, projected onto the constraints and the stops that hold; False if it is not possible."""

@@ -3,18 +3,12 @@
 A pattern is a header, then strips, then the tables of one linear algebra.  A strip is a run of rows of one constraint
 that are equations (guard rows are none).
 
-Linear algebra solves  u + Ĵᵀλ = b,  Ĵ u = c  with Ĵ = D J M^−½, by two operations with the arguments
-(op, pattern, control, x, scratch, –, Ĵ, matrix):
-
-====== ====================================================================================================
-FACTOR matrix ← factor, with control.epsilon added to the diagonal of Ĵ Ĵᵀ; control.pivot ← its least pivot
-       relative to that diagonal, zero if it is not definite
-SOLVE  x = (b, c) ← (u, λ), with control.proximal iterations that remove the error of epsilon; more with least_epsilon
-====== ====================================================================================================
+Linear algebra (:mod:`cardan.solvers.tables`) solves  u + Ĵᵀλ = b,  Ĵ u = c  with Ĵ = D J M^−½.  FACTOR writes
+control.pivot; SOLVE removes the error of ε by control.proximal iterations, and more with least_epsilon.
 
 The inertia I of a joint adds I gᵀg to M, where g v is the rate of its coordinate.  M stays diagonal: g is one more row,
 with the compliance 1/I.  For M v̇ + gᵀμ = Q, g v̇ − μ/I = γ gives μ = I q̈.  In Ĵ u − E λ = c, E is D²/I in these
-rows and zero in all others.  Where control.compliant is not zero, the argument that is not used above points to E.
+rows and zero in all others: the compliances, which are read where control.compliant is not zero.
 
 Loads act on generalised forces (force in world at the centre of mass, torque in principal axes) by three operations
 with the arguments (op, table, floats, q, v, out, control or efforts, work):
@@ -37,7 +31,7 @@ from __future__ import annotations
 from typing import Final
 
 from cardan.kernel.table import Address, Float, Int, Piece, Ref, Table, Workspace
-from cardan.solvers.tables import Projection
+from cardan.solvers.tables import Job, Projection
 
 WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω in principal axes
 HISTORY: Final = 8  # number of accelerations that are kept, with their times
@@ -257,13 +251,9 @@ class Wrench(Table):
     numbers: Int  # point and vector, where they are in the floats
 
 
-class Loads(Table):
-    """A system of their own; then the laws, then the wrenches."""
+class Loads(Job):
+    """A system of their own, whose rows are coordinates; then the laws, then the wrenches."""
 
-    evaluator: Address
-    ints: Ref[Int]
-    floats: Ref[Float]
-    structure: Ref[Int]
     law_count: Int
     wrench_count: Int
     pieces: Int[7]  # offsets of LoadWork
@@ -281,20 +271,34 @@ class LoadWork(Workspace):
     jacobian: Piece
 
 
-class Job(Table):
-    """One run of the equations of motion."""
+class Jet(Table):
+    """Of a driver, or of a number that is a function of time, at one time."""
 
-    evaluator: Address
-    ints: Ref[Int]
-    floats: Ref[Float]
-    algebra: Address
-    pattern: Ref[Pattern]
+    value: Float
+    rate: Float
+    acceleration: Float
+
+
+class MassValues(Workspace):
+    """Numbers of M."""
+
+    masses: Piece  # M, WIDTH per body
+    roots: Piece  # √(M + E)
+    inverse_roots: Piece  # 1/√(M + E)
+    gravity: Piece  # [m/s²]
+    weights: Piece  # per equation, of its residual: 1/L, or 1 of an angle
+
+
+class MotionJob(Job):
+    """One run of the equations of motion; its pattern is a Pattern."""
+
     loads: Address  # zero if there are none
     load_table: Ref[Loads]
     load_floats: Ref[Float]
-    masses: Ref[Float]  # M, √(M + E), 1/√(M + E), WIDTH per body each; gravity; per equation the weight of its residual
+    mass_memory: Ref[Float]
+    mass_pieces: Int[6]  # offsets of MassValues
     drivers: Ref[Driver]
-    drive: Ref[Float]  # rows of g, ġ, g̈ of each driver and of each number that is a function of time
+    drive: Ref[Jet]  # rows of each driver and of each number that is a function of time
     times: Ref[Float]  # of outputs
     extra: Ref[Float]  # forces of loads that Python calls
     active: Ref[Float]  # a factor for each equation: 1, or 0 where it does not hold (a stop that is not reached)
@@ -342,7 +346,12 @@ class Work(Workspace):
     new_a: Piece
     multipliers: Piece
     weights: Piece  # Weights
+    accelerations: Piece  # the last HISTORY, a ring
+    node_times: Piece  # of these
     stages: Piece  # of a Runge–Kutta step: of each θ̇ and v̇; then θ
+    tableau: Piece  # of a Runge–Kutta method: its lower triangle, row by row; the last row are the weights
+    stage_nodes: Piece
+    error_weights: Piece
     old_q: Piece  # before the last step
     old_v: Piece
     end_multipliers: Piece
@@ -394,7 +403,7 @@ class Control(Projection):
     end: Float  # [s]
     rtol: Float  # 0 for constant steps
     order: Float  # of the predictor
-    known: Float  # number of accelerations in the history
+    known: Float  # number of accelerations that are kept
     head: Float  # place of the last of them
     hold: Float  # steps since the last change of step
     fresh: Float  # whether weights must be computed
@@ -407,8 +416,8 @@ class Control(Projection):
     proximal: Float  # iterations of a solution
     least_epsilon: Float  # to which SOLVE may reduce epsilon where iterations are slow; 0: their number is proximal
     redundant: Float  # whether rows were seen to be redundant
-    drive_at: Float  # next row of Job.drive
-    drive_count: Float  # rows of Job.drive
+    drive_at: Float  # next row of MotionJob.drive
+    drive_count: Float  # rows of MotionJob.drive
     ask_time: Float  # [s] of an evaluation
     sample: Float  # next output
     samples: Float  # their number

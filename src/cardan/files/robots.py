@@ -212,7 +212,7 @@ def rotation_z(a: float) -> Array:
 
 def unit(v: Array, what: str) -> Array:
     """v/|v|; ModelError if v is zero."""
-    n = float(np.linalg.norm(v))
+    n = math.hypot(*v)  # which does not overflow before the result does
     if not n > 0.0:
         raise ModelError(f"{what} is {v.tolist()}; it must not be zero")
     return v / n

@@ -342,21 +342,21 @@ class Distance:
         eps = TOLERANCE * self.size
         self._job[_EXCLUDE] = import_module("cardan.geometry._minima").EXCLUDE
         status = self._run(p, tables.ALL, eps, budget, within)
-        count = int(self._options[SearchOptions.balls.first])
+        count = int(SearchOptions(self._options).balls)
         if status != tables.FOUND or count >= tables.BALLS:
             raise ModelError(
                 "the local minima could not be separated within the budget: they are not isolated, or the shapes meet; "
                 "ask for the closest pair, or give a larger budget"
             )
         found: list[Pair] = []
-        for ball in self._balls[: Ball.size * count].reshape(-1, Ball.size).copy():
-            if ball[11] < 0.0 or ball[11] >= within:
+        for ball in self._balls[: Ball.size * count].view(Ball.dtype).copy():
+            if ball["distance"] < 0.0 or ball["distance"] >= within:
                 continue
-            self._x[:] = ball[2:6]
+            self._x[:] = ball["x"]
             self._local = None
-            self._last = int(ball[0]), int(ball[1])
+            self._last = int(ball["patches"][0]), int(ball["patches"][1])
             pair = self.track(p)
-            same = abs(pair.distance - ball[11]) <= 1e-9 * max(self.size, pair.distance)
+            same = abs(pair.distance - ball["distance"]) <= 1e-9 * max(self.size, pair.distance)
             new = all(np.abs(pair.points - other.points).max() > 1e-7 * self.size for other in found)
             if same and new:
                 found.append(pair)

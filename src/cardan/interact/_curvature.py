@@ -14,12 +14,13 @@ Reads the factor of the equations and W at q; writes STEP and the array CURVES.
 from math import sqrt
 
 from cardan.dynamics._dual import subtract_transposed
-from cardan.dynamics._equations import SOLVE, call_algebra, evaluate, retract, roots
+from cardan.dynamics._equations import SOLVE, call_algebra, mass_values, retract
 from cardan.dynamics._soft import evaluate_soft
-from cardan.dynamics.tables import WIDTH, SoftWork
+from cardan.dynamics.tables import WIDTH, Pattern, SoftWork
 from cardan.kernel.jit import inner, plain
 from cardan.kernel.memory import tail
 from cardan.solvers import tables as solvers_tables
+from cardan.solvers._job import evaluate
 
 EVALUATE_JACOBIAN = plain(solvers_tables.JACOBIAN)
 
@@ -38,7 +39,7 @@ HALVINGS = 30  # of the search for the boundary
 def largest_component(job, control, x):
     """Of x in the metric of the bodies: in radians, or of the extent."""
     n6 = WIDTH * job.bodies
-    inverse = tail(roots(job), 2 * n6)
+    inverse = mass_values(job).inverse_roots
     length = control.length
     largest = 0.0
     for i in range(n6):
@@ -79,7 +80,7 @@ def curvature_times(session, job, control, q, count, t, work):
     """
     parts = SoftWork(job.soft.pieces, job.soft_memory)
     n6 = WIDTH * job.bodies
-    inverse = tail(roots(job), 2 * n6)
+    inverse = mass_values(job).inverse_roots
     soft = job.soft
     residual = parts.residuals
     stiffness = parts.stiffnesses
@@ -91,7 +92,7 @@ def curvature_times(session, job, control, q, count, t, work):
     displacement = work.old_q
     moved = work.moved_q
     product = work.shift
-    other = tail(session.curves, 2 * n6)  # J of the other pose
+    other = session.other_jacobian
     square = 0.0
     for i in range(n6):
         square += t[i] * t[i]
@@ -106,7 +107,7 @@ def curvature_times(session, job, control, q, count, t, work):
         retract(job, q, displacement, moved, work)
         evaluate(job, EVALUATE_JACOBIAN, moved, moved, values, other, work.evaluation)
         unscaled = work.multipliers
-        subtract_transposed(job.pattern, other, unscaled, product)
+        subtract_transposed(Pattern(job.pattern), other, unscaled, product)
         finite = True
         for i in range(n6):
             x[i] = product[i] * inverse[i]
@@ -163,8 +164,8 @@ def bend_step(session, job, control, q, work):
     count = keep_gradient(job, work)
     x = work.x
     u = session.step
-    d = session.curves
-    g = tail(d, n6)  # g + H u
+    d = session.along
+    g = session.total  # g + H u
     force = parts.forces
     directions = parts.directions
     square = 0.0
@@ -213,7 +214,7 @@ def bend_step(session, job, control, q, work):
         slope += 2.0 * e * u[k]
     control.slope = slope
     size = largest_component(job, control, u)
-    inverse = tail(roots(job), 2 * n6)
+    inverse = mass_values(job).inverse_roots
     for i in range(n6):
         u[i] *= inverse[i]
     return size, is_cut, products
@@ -227,7 +228,7 @@ def find_descent(session, job, control, q, work):
     """
     n6 = WIDTH * job.bodies
     n = job.equations
-    inverse = tail(roots(job), 2 * n6)
+    inverse = mass_values(job).inverse_roots
     x = work.x
     t = session.step
     noise = session.noise

@@ -13,9 +13,9 @@ no stiffness is unstable).  With stiffness k, damping d, the acceleration a of t
 If the point moves by Δp, the spring loses ½ k |Δp|² more than this force does work: a hand at rest adds no energy.
 """
 
-from cardan.dynamics._equations import roots
+from cardan.dynamics._equations import mass_values
 from cardan.dynamics._soft import condense, evaluate_soft, factorise_soft, soften
-from cardan.dynamics.tables import ACCELERATION, FINISH, IMPLICIT, VELOCITY, WIDTH, Job, SoftWork, Work
+from cardan.dynamics.tables import ACCELERATION, FINISH, IMPLICIT, VELOCITY, WIDTH, MotionJob, SoftWork, Work
 from cardan.interact._hands import back_rotated, rotated, turn_error, update_hand
 from cardan.interact._holds import eliminate_holds, factorise_holds, fill_speeds, finish_holds, hold, is_holding
 from cardan.interact._trust import trusted_part
@@ -36,7 +36,7 @@ def keep_forces(role, adds, job, q):
     hands = job.soft_floats
     y = parts.forces
     entries = parts.entries
-    root = tail(roots(job), WIDTH * job.bodies)
+    root = mass_values(job).roots
     for h in range(MOST_HANDS):
         hand = Hand(hands, h)
         if hand.kind == FREE or hand.role != role:
@@ -63,8 +63,7 @@ def spring_terms(job, control, v, a, bias, right):
     """Compliances and right-hand sides of hands that are springs; a: v̇₀; bias: γ."""
     parts = SoftWork(job.soft.pieces, job.soft_memory)
     soft = job.soft
-    n6 = WIDTH * job.bodies
-    mass = roots(job)
+    roots = mass_values(job).roots
     entries = parts.entries
     residual = parts.residuals
     stiffness = parts.stiffnesses
@@ -75,7 +74,7 @@ def spring_terms(job, control, v, a, bias, right):
         rate = 0.0
         change = -bias[i]
         for j in range(WIDTH):
-            e = entries[WIDTH * i + j] * mass[n6 + first + j]
+            e = entries[WIDTH * i + j] * roots[first + j]
             rate += e * v[first + j]
             change += e * a[first + j]
         k = stiffness[i]
@@ -184,7 +183,7 @@ def solve_springs(job, control, q, v, a, holds, work):
         factorise_soft(job)
         soften(job, parts.right, u)
         pulls = drop_pulling(job)
-    inverse_roots = tail(roots(job), 2 * n6)
+    inverse_roots = mass_values(job).inverse_roots
     for i in range(n6):
         a[i] += u[i] * inverse_roots[i] if soft.rows > 0 else 0.0
     keep_forces(SPRINGS, False, job, q)
@@ -241,7 +240,7 @@ def _solve(op, ints, floats, q, v, x, a, memory):
     becomes that with them; returns HOLDING if a hand holds, plus AGAIN if a must be computed again because of that.
     FINISH: forces on hands that hold, at the end of a cycle at q.
     """
-    job = Job(ints)
+    job = MotionJob(ints)
     control = Control(floats)
     work = Work(job.pieces, memory)
     if op == FINISH:

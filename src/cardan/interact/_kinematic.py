@@ -23,12 +23,11 @@ from cardan.dynamics._equations import (
     ROUNDING,
     SOLVE,
     call_algebra,
-    evaluate,
     factorise,
+    mass_values,
     project_pose,
     retract,
-    roots,
-    scale_jacobian,
+    scale_equations,
 )
 from cardan.dynamics._soft import condense, evaluate_soft, factorise_soft, soften
 from cardan.dynamics.tables import WIDTH, Driver, SoftWork, Stop, Work
@@ -71,6 +70,7 @@ from cardan.kernel.fields import after, local
 from cardan.kernel.jit import evaluator, inner, plain
 from cardan.kernel.memory import tail
 from cardan.solvers import tables as solvers_tables
+from cardan.solvers._job import evaluate
 from cardan.system import tables as layout
 
 EVALUATE_JACOBIAN = plain(solvers_tables.JACOBIAN)
@@ -148,7 +148,7 @@ def worst_residual(job, control, q, work):
     """VALUES ← f; returns the largest residual of an equation, relative to the extent, or in radians."""
     values = work.values
     evaluate(job, RESIDUAL, q, q, values, values, work.evaluation)
-    weights = tail(roots(job), 3 * WIDTH * job.bodies + 3)
+    weights = mass_values(job).weights
     active = job.active
     pattern = job.pose_pattern
     strip = pattern.strips
@@ -170,19 +170,8 @@ def worst_residual(job, control, q, work):
 @inner
 def linearize_pose(job, control, q, work):
     """f and J at q, Ĵ and its factor."""
-    jacobian = work.jacobian
-    values = work.values
-    evaluate(job, EVALUATE_JACOBIAN, q, q, values, jacobian, work.evaluation)
-    n6 = WIDTH * job.bodies
-    pattern = job.pattern
-    active = job.active
-    scales = work.scales
-    scale_jacobian(pattern, tail(roots(job), 2 * n6), active, jacobian, scales)
-    if job.rated > 0:
-        numbers = job.pose_equations
-        pose_scales = work.pose_scales
-        for k in range(job.equations - job.rated):
-            pose_scales[k] = scales[numbers[k]]
+    evaluate(job, EVALUATE_JACOBIAN, q, q, work.values, work.jacobian, work.evaluation)
+    scale_equations(job, control, work)
     factorise(job, control, work)
     control.refined = control.proximal
 
@@ -248,7 +237,8 @@ def propose(session, job, control, half, work):
     parts = SoftWork(job.soft.pieces, job.soft_memory)
     n6 = WIDTH * job.bodies
     n = job.equations
-    mass = roots(job)
+    roots = mass_values(job).roots
+    inverse_roots = mass_values(job).inverse_roots
     x = work.x
     scales = work.scales
     step = session.step
@@ -262,7 +252,7 @@ def propose(session, job, control, half, work):
     begun = work.shift
     rates = work.multipliers
     for i in range(n6):
-        begun[i] = half * step[i] * mass[n6 + i]
+        begun[i] = half * step[i] * roots[i]
     if half != 0.0:
         times_jacobian(job, begun, rates, work)
     else:
@@ -292,30 +282,29 @@ def propose(session, job, control, half, work):
         soften(job, right, x)
     control.slope = cost_slope(job, x)
     for i in range(n6):
-        step[i] = x[i] * mass[2 * n6 + i]
+        step[i] = x[i] * inverse_roots[i]
     return largest_component(job, control, x)
 
 
 @inner
 def begin_stages(session, job, part, work):
-    """CURVES ← d, a part of STEP, the sum of its stages, the last stage, and the rates J d of all rows.
+    """ALONG ← d, a part of STEP; the sum of its stages, the last stage, and the rates J d of all rows.
 
     A long step with rate rows follows the motion q̇ = u(q), where u is the projection of d to J u = J₀ d, by the
     classical method of Runge and Kutta.  Rotations: θ̇ = ω + ½ θ × ω + ¹⁄₁₂ θ × (θ × ω) + …  [MuntheKaas1999]
     """
     n6 = WIDTH * job.bodies
-    mass = roots(job)
+    roots = mass_values(job).roots
     step = session.step
-    kept = session.curves
     begun = work.shift
     scales = work.scales
     for i in range(n6):
         e = part * step[i]
-        kept[i] = e
-        kept[n6 + i] = e
-        kept[2 * n6 + i] = e
-        begun[i] = e * mass[n6 + i]
-    rates = tail(kept, 3 * n6)
+        session.along[i] = e
+        session.total[i] = e
+        session.last_stage[i] = e
+        begun[i] = e * roots[i]
+    rates = session.stage_rates
     times_jacobian(job, begun, rates, work)
     for k in range(job.equations):
         rates[k] = rates[k] / scales[k] if scales[k] != 0.0 else 0.0
@@ -331,15 +320,15 @@ def stage_part(number):
 def add_stage(session, job, control, number, part, work):
     """One stage, 1 … STAGES, at the pose whose factor is at hand; after the last one, part of STEP is the sum."""
     n6 = WIDTH * job.bodies
-    mass = roots(job)
+    roots = mass_values(job).roots
+    inverse_roots = mass_values(job).inverse_roots
     x = work.x
     scales = work.scales
-    kept = session.curves
-    total = tail(kept, n6)
-    last = tail(kept, 2 * n6)
-    rates = tail(kept, 3 * n6)
+    total = session.total
+    last = session.last_stage
+    rates = session.stage_rates
     for i in range(n6):
-        x[i] = kept[i] * mass[n6 + i]
+        x[i] = session.along[i] * roots[i]
     for k in range(job.equations):
         x[n6 + k] = scales[k] * rates[k]
     refine(control, 1.0)
@@ -350,14 +339,14 @@ def add_stage(session, job, control, number, part, work):
         u = tail(last, WIDTH * b)
         added = tail(total, WIDTH * b)
         for i in range(3):
-            u[i] = x[WIDTH * b + i] * mass[2 * n6 + WIDTH * b + i]
+            u[i] = x[WIDTH * b + i] * inverse_roots[WIDTH * b + i]
             added[i] += weight * u[i]
         t0 = c * u[3]
         t1 = c * u[4]
         t2 = c * u[5]
-        w0 = x[WIDTH * b + 3] * mass[2 * n6 + WIDTH * b + 3]
-        w1 = x[WIDTH * b + 4] * mass[2 * n6 + WIDTH * b + 4]
-        w2 = x[WIDTH * b + 5] * mass[2 * n6 + WIDTH * b + 5]
+        w0 = x[WIDTH * b + 3] * inverse_roots[WIDTH * b + 3]
+        w1 = x[WIDTH * b + 4] * inverse_roots[WIDTH * b + 4]
+        w2 = x[WIDTH * b + 5] * inverse_roots[WIDTH * b + 5]
         c0 = t1 * w2 - t2 * w1
         c1 = t2 * w0 - t0 * w2
         c2 = t0 * w1 - t1 * w0
@@ -619,8 +608,7 @@ def move_within(session, cycle, control, q, work):
             cycle.phase = STAGE
     cycle.middles += 1
     if cycle.phase == STAGE:
-        step = tail(session.curves, 2 * WIDTH * job.bodies)
-        move_by(job, q, stage_part(cycle.middles), step, work.new_q, work)
+        move_by(job, q, stage_part(cycle.middles), session.last_stage, work.new_q, work)
     else:
         move_by(job, q, 0.5 * cycle.part, session.step, work.new_q, work)
         cycle.phase = MIDDLE

@@ -15,8 +15,8 @@ Reads the tables of a session and the factor of the equations at hand; writes u,
 from math import sqrt
 
 from cardan.dynamics._dual import dot_6
-from cardan.dynamics._equations import SOLVE, call_algebra, roots
-from cardan.dynamics.tables import WIDTH
+from cardan.dynamics._equations import SOLVE, call_algebra, mass_values
+from cardan.dynamics.tables import WIDTH, Pattern
 from cardan.kernel.fields import after
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import tail
@@ -48,7 +48,7 @@ def refine(control, most):
 @inner
 def times_jacobian(job, v, out, work):
     """out ← Ĵ v."""
-    pattern = job.pattern
+    pattern = Pattern(job.pattern)
     jacobian = work.jacobian
     strip = pattern.strips
     for _ in range(pattern.strip_count):
@@ -95,8 +95,7 @@ def leave_zone(session, job, control, q, new_q, sigma):
 
     Returns whether a singular pose was passed, when σ is large again or another branch was taken; then WAY is zero.
     """
-    n6 = WIDTH * job.bodies
-    mass = tail(roots(job), n6)
+    mass = mass_values(job).roots
     v = session.first_v
     way = session.way
     across = 0.0

@@ -22,9 +22,9 @@ which a body turns in a cycle; up to 0.5 rad, τ is one.
 from math import sqrt
 
 from cardan.dynamics._dual import dot_6
-from cardan.dynamics._equations import roots, solve, take_rows, update_gamma
+from cardan.dynamics._equations import mass_values, solve, take_rows, update_gamma
 from cardan.dynamics._soft import GAMMA, evaluate_soft
-from cardan.dynamics.tables import WIDTH, SoftWork
+from cardan.dynamics.tables import WIDTH, Pattern, SoftWork
 from cardan.interact._holds import fill_speeds
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import tail
@@ -39,13 +39,13 @@ def bend(job, control, q, v, u, work):
     parts = SoftWork(job.soft.pieces, job.soft_memory)
     soft = job.soft
     n6 = WIDTH * job.bodies
-    inverse_roots = tail(roots(job), 2 * n6)
+    inverse_roots = mass_values(job).inverse_roots
     x = work.x
     for i in range(n6):
         v[i] = u[i] * inverse_roots[i]
         x[i] = 0.0
     update_gamma(job, q, v, work)
-    take_rows(job.pattern, work.scales, tail(work.values, job.rows), 1.0, tail(x, n6))
+    take_rows(Pattern(job.pattern), work.scales, tail(work.values, job.rows), 1.0, tail(x, n6))
     solve(job, control, True, work)
     c = parts.bias
     evaluate_soft(job, GAMMA, q, v, c)

@@ -188,5 +188,5 @@ class DynamicRun(Integration):
         e = self.equations
         values = e.problem.with_floats(self.floats).residual(self.q)
         known = e.poses.equations if e.poses is not None else slice(None)
-        scaled = values[e.equations] * e.values[e.values.size - e.equations.size :] * self.active
+        scaled = values[e.equations] * e.weights * self.active
         return float(np.abs(scaled[known]).max(initial=0.0))

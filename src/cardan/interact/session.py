@@ -259,7 +259,11 @@ class Session:
             noise=self._noise,
             goals=self._goals,
             step=self._step_floats,
-            curves=np.zeros(max(2 * n6 + entries, 3 * n6 + n)),
+            along=np.zeros(n6),
+            total=np.zeros(n6),
+            last_stage=np.zeros(n6),
+            stage_rates=np.zeros(n),
+            other_jacobian=np.zeros(entries),
             way=np.zeros(n6),
             events=self._ring,
             record=np.zeros(tables.Entry.size),
@@ -311,7 +315,8 @@ class Session:
     def _keep_start(self) -> None:
         """What :meth:`restore` returns to."""
         run = self._run
-        kept = (self._q, self.coordinates, run.floats, run.active, run.bounds, self._goals, run.v, run.history)
+        known = run.accelerations, run.node_times
+        kept = (self._q, self.coordinates, run.floats, run.active, run.bounds, self._goals, run.v, *known)
         self._start_time = run.time
         self._start = [(array, array.copy()) for array in kept]
 

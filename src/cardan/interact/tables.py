@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from cardan.dynamics import tables as dynamics_tables
-from cardan.dynamics.tables import Job
+from cardan.dynamics.tables import MotionJob
 from cardan.kernel.table import Address, Float, Int, Ref, Table
 
 MOST_HANDS: Final = 8
@@ -88,7 +88,7 @@ class Session(Table):
     """What a cycle reads and writes."""
 
     cycle: Address  # the first entry, as that of a solver in its job
-    job: Ref[Job]
+    job: Ref[MotionJob]
     hands: Ref[Hand]
     frames: Ref[Float]  # reference frames in body axes, seven floats per body
     origin: Ref[Float]
@@ -98,7 +98,11 @@ class Session(Table):
     noise: Ref[Float]  # a random vector
     goals: Ref[Goal]
     step: Ref[Float]
-    curves: Ref[Float]  # of a second-order step d, g, and J of another pose; or of stages
+    along: Ref[Float]  # direction of a second-order step, or the step that is made in stages
+    total: Ref[Float]  # gradient in its model, or the sum of the stages
+    last_stage: Ref[Float]
+    stage_rates: Ref[Float]  # of all rows
+    other_jacobian: Ref[Float]  # of another pose
     way: Ref[Float]  # displacement since the singular vectors were kept
     events: Ref[Event]  # a ring
     record: Ref[Entry]

@@ -143,7 +143,7 @@ LISTED: Final = {
     },
     "cardan.solvers._dense_normal": {"_algebra": "EVALUATOR"},
     "cardan.solvers._dual_normal": {"_algebra": "EVALUATOR"},
-    "cardan.solvers._gradient": {"judge_trial_of": "q d1C d1C d1C", "judge_slope_of": "d1C d1C", "_solve": "EVALUATOR"},
+    "cardan.solvers._gradient": {"judge_trial_of": "q d1C q d1C", "judge_slope_of": "d1C q d1C", "_solve": "EVALUATOR"},
     "cardan.solvers._levenberg_marquardt": {"_solve": "EVALUATOR"},
     "cardan.solvers._newton": {"_solve": "EVALUATOR"},
     "cardan.solvers._sparse_normal": {

@@ -25,6 +25,7 @@ TRIANGLE: Final = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("
 FACET: Final = 21  # words of a triangle in a text: facet normal x y z outer loop, three times vertex x y z, two ends
 WORDS: Final = ((0, b"facet"), (1, b"normal"), (5, b"outer"), (6, b"loop"), (7, b"vertex"), (11, b"vertex"),
                 (15, b"vertex"), (19, b"endloop"), (20, b"endfacet"))  # fmt: skip
+_NAME: Final = re.compile(rb"[!-~]{1,80}")  # of an element; it is part of messages
 TYPES: Final[Mapping[bytes, str]] = {  # of PLY
     **{b"char": "i1", b"uchar": "u1", b"short": "i2", b"ushort": "u2", b"int": "i4", b"uint": "u4"},
     **{b"int8": "i1", b"uint8": "u1", b"int16": "i2", b"uint16": "u2", b"int32": "i4", b"uint32": "u4"},
@@ -222,7 +223,7 @@ def _ply_header(content: bytes) -> tuple[bytes, list[_Element], int]:
                 pass
             case [b"format", (b"ascii" | b"binary_little_endian" | b"binary_big_endian") as form, b"1.0"]:
                 pass
-            case [b"element", name, count] if count.isdigit() and len(count) < 16:
+            case [b"element", name, count] if count.isdigit() and len(count) < 16 and _NAME.fullmatch(name):
                 elements.append(_Element(name, int(count), ()))
             case [b"property", kind, name] if kind in TYPES and elements:
                 elements[-1] = _with(elements[-1], _Property(name, TYPES[kind], ""))

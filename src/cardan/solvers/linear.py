@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from cardan.solvers import tables
 from cardan.solvers.problem import Algebra
 from cardan.solvers.tables import DualPattern, SparsePattern, Structure
 
+_cholesky = LazyModule("cardan.math._block_cholesky")
 _dense_normal = LazyModule("cardan.solvers._dense_normal")
 _dual_normal = LazyModule("cardan.solvers._dual_normal")
 
@@ -156,17 +157,14 @@ def dual(structure: IntArray) -> Algebra:
     transpose, permutation = transposed(structure)
     inner = linear_algebra(transpose)
     header = DualPattern.new(inner=inner.address, inner_work=inner.work, entries=permutation.size)
-    header.structure = DualPattern.size
-    header.permutation = DualPattern.size + structure.size
-    header.inner_pattern = DualPattern.size + structure.size + permutation.size
-    pattern: IntArray = np.concatenate([header.as_ints, structure, permutation, inner.pattern])
+    parts = {"structure": structure, "permutation": permutation, "inner_pattern": inner.pattern}
+    pattern = with_parts(header, parts)
     floats = permutation.size + int(Structure(structure).rows)
     return Algebra(_dual_normal.ALGEBRA, pattern, inner.work + floats, inner.cost)
 
 
 def sparse(structure: IntArray) -> Algebra:
     """Block-sparse normal equations: ordering, symbolic factorisation, and the pattern table of both."""
-    from cardan.math import _block_cholesky as cholesky
     from cardan.solvers import _sparse_normal as kernel
 
     count = int(Structure(structure).blocks)
@@ -174,10 +172,7 @@ def sparse(structure: IntArray) -> Algebra:
     order, (columns, rows) = _best_order(structure, count)
     number: IntArray = np.empty(count, dtype=np.int64)
     number[order] = identity
-    updates: IntArray = np.empty(count + 2, dtype=np.int64)
-    entries: IntArray = np.empty(2 * (rows.size - count) + 1, dtype=np.int64)
-    cholesky.fill_updates(count, columns, rows, updates, entries)
-
+    updates, entries = factor_updates(columns, rows)
     offsets = block_offsets(structure)
     widths = np.diff(offsets)[order]
     positions = np.concatenate([[0], np.cumsum(widths)[:-1]])
@@ -201,15 +196,10 @@ def sparse(structure: IntArray) -> Algebra:
         "pairs": pairs,
     }
     values = int(sizes.sum())
-    pattern = SparsePattern.new(open=sum(part.size for part in parts.values()), count=count, values=values)
-    at = SparsePattern.size
-    for name, part in parts.items():
-        setattr(pattern, name, at)
-        pattern.as_ints[at : at + part.size] = part
-        at += part.size
+    pattern = with_parts(SparsePattern.new(count=count, values=values), parts)
     in_column = np.add.reduceat(widths[rows], columns[:-1]).astype(float)
     cost = float((widths * in_column * in_column).sum())
-    return Algebra(kernel.ALGEBRA, pattern.as_ints, values + int(Structure(structure).unknowns), cost)
+    return Algebra(kernel.ALGEBRA, pattern, values + int(Structure(structure).unknowns), cost)
 
 
 def elimination_order(structure: IntArray) -> IntArray:
@@ -240,20 +230,44 @@ def _best_order(structure: IntArray, count: int) -> tuple[IntArray, tuple[IntArr
 
 
 def _columns(structure: IntArray, order: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Symbolic factorisation: (columns, rows), where the rows of column k of the factor start at rows[columns[k]]."""
-    from cardan.math import _block_cholesky as cholesky
-
+    """The columns of the factor in an order of elimination."""
     number: IntArray = np.empty(count, dtype=np.int64)
     number[order] = np.arange(count)
-    starts, neighbours = _links(structure, number, count)
-    parent, mark = np.empty_like(number), np.empty_like(number)
-    cholesky.elimination_tree(count, starts, neighbours, parent, mark)
+    return factor_columns(*_links(structure, number, count))
+
+
+def factor_columns(starts: IntArray, neighbours: IntArray) -> tuple[IntArray, IntArray]:
+    """Symbolic factorisation: (columns, rows), where the rows of column k of the factor start at rows[columns[k]].
+
+    The neighbours of node k, in the order of elimination, start at neighbours[starts[k]].
+    """
+    count = starts.size - 1
+    parent, mark = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    _cholesky.elimination_tree(count, starts, neighbours, parent, mark)
     columns: IntArray = np.zeros(count + 1, dtype=np.int64)
-    cholesky.fill_columns(count, starts, neighbours, parent, mark, columns, mark, True)
+    _cholesky.fill_columns(count, starts, neighbours, parent, mark, columns, mark, True)
     np.cumsum(columns, out=columns)
     rows: IntArray = np.empty(columns[-1], dtype=np.int64)
-    cholesky.fill_columns(count, starts, neighbours, parent, mark, columns[:-1].copy(), rows, False)
+    _cholesky.fill_columns(count, starts, neighbours, parent, mark, columns[:-1].copy(), rows, False)
     return columns, rows
+
+
+def factor_updates(columns: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Which columns update each column: (updates, entries) of :mod:`cardan.math._block_cholesky`."""
+    count = columns.size - 1
+    updates: IntArray = np.empty(count + 2, dtype=np.int64)
+    entries: IntArray = np.empty(2 * (rows.size - count) + 1, dtype=np.int64)
+    _cholesky.fill_updates(count, columns, rows, updates, entries)
+    return updates, entries
+
+
+def with_parts(header: Any, parts: Mapping[str, IntArray]) -> IntArray:
+    """A table and what its fields refer to, one part after the other."""
+    at = type(header).size
+    for name, part in parts.items():
+        setattr(header, name, at)
+        at += part.size
+    return np.concatenate([header.as_ints, *parts.values()])
 
 
 def band_order(graph: Any) -> IntArray:

@@ -25,7 +25,6 @@ _NONE: Mapping[str, float] = {}
 # positions in the arrays, for what is read at every call
 _ROWS, _UNKNOWNS, _WORK = Structure.rows.first, Structure.unknowns.first, Structure.work.first
 _ENTRIES, _COORDINATES = Structure.jacobian_size.first, Structure.coordinates.first
-_WORK = Structure.work.first
 _TOLERANCE, _CHUNK = Control.tolerance.first, Control.chunk.first
 _RESULT = slice(Control.iterations.first, Control.cost.first + 1)
 

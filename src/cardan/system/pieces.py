@@ -110,10 +110,10 @@ def split(whole: System) -> tuple[Piece, ...]:
         if first in variables:  # else no constraint on a body reads it
             variables[first].append(number)
     for number, at in enumerate(whole.starts[:-1].tolist()):
-        record, first = reading.record(ints, at), -1
-        if record.slots:
-            first = leader[reading.bodies(ints, at)[0]]
-        elif record.wide:
+        first = -1
+        if movable := reading.bodies(ints, at):
+            first = leader[movable[0]]
+        elif (record := reading.record(ints, at)).wide:
             first = whole.variable_leader[ints[record.links]]
         if first in relations:
             relations[first].append(number)

@@ -24,8 +24,8 @@ def record(ints: list[int], at: int = 0) -> Any:
     return _Record._make(ints[at : at + Record.size])
 
 
-def bodies(ints: list[int], at: int = 0) -> list[int]:
-    """The movable bodies of a record, ascending."""
+def bodies(ints: Any, at: int = 0) -> Any:
+    """The movable bodies of a record, ascending; ints: a list, or an array, of which this is a part."""
     first = at + Record.size
     return ints[first : first + ints[at + Record.slots.first]]
 

@@ -358,7 +358,8 @@ class System:
         self._finish(rounded)
         if self._touching:  # their kernels work behind x
             room = max([primitives[k].components + pairs[k].work for k in self._touching])
-            self.ints[layout.WIDEST] = max(int(self.ints[layout.WIDEST]), room)
+            table = layout.SystemTable(self.ints)
+            table.widest = max(table.widest, room)
         self.variable_scales: Scales | None = None
         self.variable_leader: tuple[int, ...] = ()
         if self.variable_names:
@@ -606,7 +607,7 @@ class System:
             return self.ints
         ints = self.ints.copy()
         if self.variable_names:
-            ints[layout.EXPAND] = _formulas.EXPAND
+            layout.SystemTable(ints).expand = _formulas.EXPAND
         ints[self.starts[: len(self.primitives)] + layout.CODE] = kernels.addresses(self.primitives)
         return ints
 

@@ -302,13 +302,11 @@ def _write(
         ints[start + layout.LINKS] = first + len(table)
         table += [*columns, len(own), *(value for link in own for value in link)]
     ints[first:first] = table
-    ints[layout.ANGLE_TABLE] = first + len(table)
-    ints[layout.VARIABLES] = len(variables.names)
-    ints[layout.FREE] = len(variables.free)
-    ints[layout.VARIABLE_TABLE] = first
-    ints[layout.EXTRAS] = extra
-    ints[layout.EXPANDED] = counts[3] + counts[2] + counts[0]
     system.ints = np.array(ints, dtype=np.int64)
+    header = layout.SystemTable(system.ints)
+    header.write(variables=len(variables.names), free=len(variables.free), extras=extra)
+    header.write(variable_table=first, angle_table=first + len(table))
+    header.expanded = size + len(constants) + len(tangents) + program.count
     system.floats = np.concatenate([system.floats, np.array(constants, dtype=np.float64)])
     _unite(system, {start: columns for start, columns, _ in links})
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from cardan.cad.kernel.common import MM, Arrays, explored, xyz
+from cardan.cad.kernel.common import MM, Arrays, Failure, explored, xyz
 
 # of OCP's integration; the volumes of rational B-splines are exact to 1e-10 with it, but only to 1e-9 with 1e-12
 ACCURACY = 1e-14
+FARTHEST = 1e12  # [mm]: no part reaches as far from the origin of its file
 
 
 def mass_of(shape: Any) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def mass_of(shape: Any) -> dict[str, Any]:
 
 
 def _middle(shape: Any) -> Any:
-    """The middle of the box around a shape, as gp_Vec; the origin if it has none."""
+    """The middle of the box around a shape, as gp_Vec; the origin if it has none.  Failure if no part is so large."""
     from OCP.Bnd import Bnd_Box
     from OCP.BRepBndLib import BRepBndLib
     from OCP.gp import gp_Vec
@@ -46,6 +47,9 @@ def _middle(shape: Any) -> Any:
     if box.IsVoid() or box.IsOpen():
         return gp_Vec(0.0, 0.0, 0.0)
     low, high = box.CornerMin(), box.CornerMax()
+    far = max(abs(value) for corner in (low, high) for value in (corner.X(), corner.Y(), corner.Z()))
+    if not far < FARTHEST:  # also NaN; OCP would integrate over it for a long time, or in vain
+        raise Failure(f"a part extends to {far * MM:g} m, so numbers of its faces must be wrong")
     return gp_Vec(0.5 * (low.X() + high.X()), 0.5 * (low.Y() + high.Y()), 0.5 * (low.Z() + high.Z()))
 
 
