@@ -18,8 +18,7 @@ from cardan.analysis.simulation import Simulation, SimulationStatus
 from cardan.analysis.simulation_options import SimulationArguments, SimulationOptions, simulation_options
 from cardan.analysis.starts import start_coordinates
 from cardan.constraints.signal import GivenRate, UndefinedError, last_defined
-from cardan.coordinates import formulations, verdict
-from cardan.diagnosis import freedom
+from cardan.coordinates import formulations, rates, verdict
 from cardan.dynamics import massless, tables
 from cardan.dynamics.build import connections, equations_of
 from cardan.dynamics.equations import Equations
@@ -29,11 +28,14 @@ from cardan.dynamics.integrate import MOST_TURN, Event, Integration, Settings
 from cardan.dynamics.limit_conflicts import Push
 from cardan.dynamics.reactions import ConstraintForces
 from cardan.errors import ModelError
+from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.system import check
 from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
+
+_freedom = LazyModule("cardan.diagnosis.freedom")
 
 RTOL: Final = 1e-6  # where neither a step nor a tolerance is given
 OUTPUTS: Final = 100  # intervals between outputs of variable steps, where no times are given
@@ -117,7 +119,7 @@ def _simulate(
     given = getattr(state, "velocities", None)
     if given is not None and state.names != found.state.names:  # another order of the bodies
         given = given[[state.names.index(name) for name in found.state.names]]
-    v = start_velocities(own, found.state, given)
+    v = rates.from_origins(own, found.state, given)
     rtol = RTOL if options.step is None and options.rtol is None else options.rtol
     settings = Settings(options.method, options.step, rtol, options.max_step, options.stabilization, options.gain)
     kind = GeneralizedAlpha if options.method == "generalized_alpha" else Integration
@@ -136,7 +138,7 @@ def _simulate(
 
 def _check_fit(system: System, state: State, tolerance: float) -> None:
     """ModelError if the data fit only within the tolerance: dependent equations then lock the motion."""
-    found = freedom.diagnose(system, state, tolerance)
+    found = _freedom.diagnose(system, state, tolerance)
     if found.by_tolerance:
         names = ", ".join(dict.fromkeys(repr(equation.constraint) for equation in found.redundant))
         raise ModelError(
@@ -162,7 +164,7 @@ def _of_assembly(system: System, start: Any, found: State) -> list[str]:
 def _of_redundancy(system: System, run: Integration, state: State) -> list[str]:
     """Notes on a start with redundant equations: a shaky structure, and drivers that share their efforts."""
     notes = []
-    count = freedom.infinitesimal(system, state)
+    count = _freedom.infinitesimal(system, state)
     if count:
         notes.append(
             f"shaky at the start: {count} {'freedom is' if count == 1 else 'freedoms are'} infinitesimal only; along "
@@ -417,20 +419,3 @@ def principal_pose(system: System, found: State, start: Any) -> FloatArray:
     known = {**getattr(start, "angles", {}), **found.angles}  # loads may count angles that kinematics does not
     angles = np.array([known.get(key, 0.0) for key in system.counted_angles])
     return formulations.to_reference(system, found.coordinates, angles)
-
-
-def start_velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
-    """Velocities of the principal frames from those of the body origins; zero where none are given."""
-    if given is None:
-        return np.zeros(tables.WIDTH * len(system.names))
-    shape = (len(system.names), tables.WIDTH)
-    if given.shape != shape:
-        raise ModelError(f"the velocities have shape {given.shape}; it must be {shape}: ṙ and ω of every body")
-    if not np.isfinite(given).all():
-        k = int(np.argmin(np.isfinite(given).all(axis=1)))
-        raise ModelError(f"the velocity of body {system.names[k]!r} is {given[k].tolist()}; it must be finite")
-    p, axes = state.coordinates[:, 3:], system.reference_frames[:, 3:]
-    v = given.copy()
-    v[:, :3] += euler.rotate(p, np.cross(given[:, 3:], system.reference_points))
-    v[:, 3:] = euler.rotate(euler.conjugate(axes), given[:, 3:])
-    return v.ravel()

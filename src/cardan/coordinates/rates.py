@@ -22,12 +22,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from cardan.coordinates import formulations
+from cardan.errors import ModelError
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Problem
 from cardan.solvers.tables import FACTOR, LONG_ROW, SOLVE, Projection
 from cardan.system import tables as layout
-from cardan.system.state import FloatArray
+from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
 _blocks = LazyModule("cardan.solvers._blocks")
@@ -211,6 +212,23 @@ def at_origins(system: System, q: FloatArray, v: FloatArray, a: FloatArray) -> t
     if axes is not None:
         v[:, 3:], a[:, 3:] = euler.rotate(axes, w), euler.rotate(axes, a[:, 3:])
     return v, a
+
+
+def from_origins(system: System, state: State, given: FloatArray | None) -> FloatArray:
+    """Velocities of the reference frames, flat, from those of the body origins; zero where none are given."""
+    shape = (len(system.names), 6)
+    if given is None:
+        return np.zeros(shape).ravel()
+    if given.shape != shape:
+        raise ModelError(f"the velocities have shape {given.shape}; it must be {shape}: ṙ and ω of every body")
+    if not np.isfinite(given).all():
+        k = int(np.argmin(np.isfinite(given).all(axis=1)))
+        raise ModelError(f"the velocity of body {system.names[k]!r} is {given[k].tolist()}; it must be finite")
+    p, axes = state.coordinates[:, 3:], system.reference_frames[:, 3:]
+    v = given.copy()
+    v[:, :3] += euler.rotate(p, np.cross(given[:, 3:], system.reference_points))
+    v[:, 3:] = euler.rotate(euler.conjugate(axes), given[:, 3:])
+    return v.ravel()
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:

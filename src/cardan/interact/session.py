@@ -11,7 +11,6 @@ import numpy as np
 from cardan.analysis.assemble import assemble
 from cardan.analysis.contact_ends import closed_contacts, lost_contacts, refuse_jumps
 from cardan.analysis.options import AssemblyOptions
-from cardan.analysis.simulate import start_velocities
 from cardan.calls import explains
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
@@ -184,7 +183,7 @@ class Session:
         given = getattr(state, "velocities", None) if mode == "dynamic" else None
         if given is not None and state.names != found.state.names:  # another order of the bodies
             given = given[[state.names.index(name) for name in found.state.names]]
-        v = start_velocities(own, found.state, given)
+        v = rates.from_origins(own, found.state, given)
         kind = DynamicRun if mode == "dynamic" else Integration
         self._run = kind(e, q, v, self._time, none, end=self._time + 1.0, settings=Settings("rk4", 1.0 / self.rate))
         floats = e.floats_at(self._time)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from itertools import chain, count
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cardan import joints
 from cardan.dynamics.loads import Load
@@ -21,7 +21,6 @@ from cardan.errors import ModelError
 from cardan.joints import Joint, JointKind, making, ownership, placing
 from cardan.mechanism import contacts, parameters, removing
 from cardan.system import check
-from cardan.system.attachments import Attachment
 from cardan.system.check import Triple
 from cardan.system.display import DEFAULT, Display
 from cardan.system.drawing import Contents, Drawing
@@ -29,6 +28,9 @@ from cardan.system.formulas import Book, Formula, Parameter, Values
 from cardan.system.parts import GROUND, Body
 from cardan.system.state import State
 from cardan.system.system import System
+
+if TYPE_CHECKING:
+    from cardan.system.attachments import Attachment  # it loads all shapes, and the geometry
 
 FIXED = ".fixed"  # the joint of a fixed body has its name, and this
 

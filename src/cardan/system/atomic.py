@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import Final
@@ -78,7 +77,7 @@ def _prefix(target: Path) -> str:
 def _made(target: Path, mode: int) -> tuple[int, Path]:
     """A new file beside the target, open and locked, and its path."""
     for _ in range(ATTEMPTS):
-        beside = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}{SUFFIX}")
+        beside = target.with_name(f"{_prefix(target)}{os.urandom(8).hex()}{SUFFIX}")
         handle = os.open(beside, _NEW | _NO_LINK, mode)
         locked = _lock(handle)
         if locked is None or (locked and _is_at(handle, beside)):
