@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -451,6 +453,28 @@ def test_bad_calls_are_refused_by_name():
         ses.step()
     with pytest.raises(cd.SessionError, match="closed"):
         ses.grasp("coupler")
+
+
+@pytest.mark.parametrize("mode", ["kinematic", "dynamic"])
+def test_a_session_is_freed_with_its_last_reference_and_its_hand_says_so(mode):
+    m = four_bar()
+    for body in m.bodies.values():
+        if not body.is_ground:
+            body.mass, body.inertia = 1.0, np.eye(3)
+    session = m.session(mode=mode)
+    hand = session.grasp("coupler")
+    session.step()
+    known, point = weakref.ref(session), hand.point
+    gc.disable()
+    try:
+        del session
+        assert known() is None
+    finally:
+        gc.enable()
+    np.testing.assert_array_equal(hand.point, point)
+    for use in (lambda: setattr(hand, "target", X), lambda: setattr(hand, "stiffness", 2.0), hand.release):
+        with pytest.raises(cd.SessionError, match="'coupler' does not exist any more; keep it"):
+            use()
 
 
 def test_a_second_thread_is_refused():

@@ -128,7 +128,7 @@ def row_bounds(system: System, coordinates: FloatArray, angles: FloatArray, tole
         powers = own.judged_powers()
         sizes = np.where(powers < 0, np.maximum(-powers, largest), 1.0)
         others = np.maximum(tolerance, ROUNDING * sizes)
-        found[piece.rows] = np.where(powers > 0, of_lengths * length ** np.maximum(powers, 0), others)
+        found[piece.rows_in(system)] = np.where(powers > 0, of_lengths * length ** np.maximum(powers, 0), others)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
+from weakref import ref
 
 import numpy as np
 
@@ -26,12 +27,13 @@ class Hand:
     ``target`` [m] and, of a pose, ``orientation`` (w, x, y, z), in world axes: set by the operator.  ``point`` [m]:
     where the grasped point is.  ``force`` [N] and ``torque`` [N m], at the grasped point, world axes: of the
     mechanism on the hand.  ``redundant``: components in which the joints fix it.
+    A hand does not keep its session alive.
     """
 
     __slots__ = ("_floats", "_origin", "_record", "_session", "body", "kind", "local")
 
     def __init__(self, session: Session, record: tables.Hand, body: str, local: Any, kind: str) -> None:
-        self._session: Session | None = session
+        self._session: ref[Session] | None = ref(session)
         self._record = record
         self._floats: Any = record.as_floats.data  # faster than an array, number by number
         self._origin: tuple[float, float, float] = tuple(session._origin.tolist())
@@ -58,7 +60,8 @@ class Hand:
                 f"the target of the hand on {self.body!r} is {(x, y, z)}; it must be finite, "
                 f"and nearer than {tables.FARTHEST:g} m"
             )
-        if self._session is None or self._session._is_closed:
+        session = None if self._session is None else self._session()
+        if session is None or session._is_closed:
             self._check()
         f, (a, b, c) = self._floats, self._origin
         f[VERSION] += 1.0
@@ -135,22 +138,26 @@ class Hand:
     @damping.setter
     def damping(self, value: Any) -> None:
         damping = check.positive(value, f"the damping of the hand on {self.body!r}", zero=True)
-        self._check()
-        if self._session is not None and self._session.mode == "kinematic":
+        if self._check().mode == "kinematic":
             raise ModelError(f"the hand on {self.body!r} has no damping, because no time passes in a kinematic session")
         square = self._record.twist / self._record.stiffness
         self._record.damping, self._record.untwist = damping, damping * square
 
     def release(self) -> None:
         """Release the body; the hand cannot be used afterwards."""
-        self._check()
-        assert self._session is not None
-        self._session._release(self)
+        self._check()._release(self)
 
-    def _check(self) -> None:
+    def _check(self) -> Session:
+        """The session of the hand, which is open."""
         if self._session is None:
             raise SessionError(f"the hand on {self.body!r} was released; grasp the body again")
-        self._session._check_open()
+        session = self._session()
+        if session is None:
+            raise SessionError(
+                f"the session of the hand on {self.body!r} does not exist any more; keep it: session = m.session(state)"
+            )
+        session._check_open()
+        return session
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise SessionError(

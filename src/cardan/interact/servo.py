@@ -141,7 +141,7 @@ class Servo:
         while not loop.stop:
             clock.sleep(max(0.0, due - clock.perf_counter()))
             start = clock.perf_counter()
-            loop.status = session._kernel(session._places)
+            loop.status = session._cycle()
             end = clock.perf_counter()
             at = loop.cycles % RING
             c.durations[at], c.lateness[at] = 1e9 * (end - start), 1e9 * (start - due)

@@ -138,7 +138,7 @@ class Session:
         self._events: list[SessionEvent] = []
         self._seen = 0
         self._is_closed = False
-        self._kernel: Any
+        self._kernel: Any  # of a cycle; None if it is dynamic
         self._places: IntArray  # addresses of the arrays of the kernel
         self._closing: Closing | None = None
         self.notes: tuple[str, ...] = ()
@@ -268,12 +268,17 @@ class Session:
             record=np.zeros(tables.Entry.size),
         )
         if is_dynamic:
-            self._kernel, self._places = self._dynamic_cycle, self._table.as_ints
+            self._kernel, self._places = None, self._table.as_ints
         else:
             self._arrays = self._table.as_ints, self._control.as_floats, self._q, run.work
             self._kernel, self._places = _blocks.run_at, np.array([address_of(array) for array in self._arrays])
 
-    def _dynamic_cycle(self, _: IntArray) -> int:
+    def _cycle(self) -> int:
+        """One cycle; a status of a session, or of a solver while the joints are open."""
+        status: int = self._dynamic_cycle() if self._kernel is None else self._kernel(self._places)
+        return status
+
+    def _dynamic_cycle(self) -> int:
         """One cycle of the equations of motion."""
         run = self._run
         assert isinstance(run, DynamicRun)
@@ -617,7 +622,7 @@ class Session:
         try:
             if self._servo is not None:
                 raise self._busy()
-            status: int = self._kernel(self._places)
+            status = self._cycle()
             closing = self._closing
             if closing is not None:
                 return MOVING if status == RUNNING else closing.status()

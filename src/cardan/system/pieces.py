@@ -19,11 +19,11 @@ class Piece:
 
     What follows the poses in q, the variables and the counted angles, is called ``angles`` here.
 
-    ``system``: of the piece; the whole itself where that is connected, and then nothing is copied: ``take…`` returns
-    its argument.
+    ``system``: of the piece; the whole itself where that is connected (``is_whole``), and then nothing is copied:
+    ``take…`` returns its argument.  A part does not refer to the whole, which keeps it.
     """
 
-    __slots__ = ("_angles", "_bodies", "_relations", "_whole", "system")
+    __slots__ = ("_angles", "_bodies", "_relations", "is_whole", "system")
 
     def __init__(
         self,
@@ -33,8 +33,8 @@ class Piece:
         angles: list[int] | None = None,
         variables: list[int] | None = None,
     ) -> None:
-        self._whole = whole
         self._bodies, self._relations, self._angles = bodies, relations, angles
+        self.is_whole = bodies is None
         if bodies is None or relations is None or angles is None:
             self.system = whole
             return
@@ -46,11 +46,6 @@ class Piece:
         self.system = whole.part(bodies, relations, angles, Variables(free, given))
 
     @property
-    def is_whole(self) -> bool:
-        """Whether the whole is this one piece."""
-        return self.system is self._whole
-
-    @property
     def bodies(self) -> IntArray:
         """Numbers of its bodies in the whole."""
         return _numbers(self._bodies, len(self.system.names))
@@ -60,11 +55,10 @@ class Piece:
         """Numbers of its variables and counted angles in the whole."""
         return _numbers(self._angles, len(self.system.variable_names) + len(self.system.counted_angles))
 
-    @property
-    def rows(self) -> IntArray:
+    def rows_in(self, whole: System) -> IntArray:
         """Numbers of its residuals in the whole."""
         chosen = _numbers(self._relations, len(self.system.rows))
-        every = self._whole.rows
+        every = whole.rows
         found = [np.arange(row.start, row.start + row.primitive.rows) for row in [every[k] for k in chosen]]
         return np.concatenate([np.empty(0, dtype=np.int64), *found])
 

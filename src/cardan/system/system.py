@@ -642,7 +642,8 @@ class System:
 
         Bodies that nothing constrains are in none.  A mechanism in one piece is its own only piece.
         """
-        return self.cached("pieces", lambda: split(self))
+        # its own only piece is not kept: it refers to the system
+        return split(self) if self.in_one_piece else self.cached("pieces", lambda: split(self))
 
     @property
     def edges(self) -> Mapping[str, Edge]:
