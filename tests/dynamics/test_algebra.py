@@ -191,8 +191,8 @@ def orders(case):
     _, _, graph = algebra.grouped(case.strips, case.bodies)
     linked = graph.incidence @ graph.incidence.T
     yield algebra.tree_order(graph)
-    yield algebra.dual_order(graph, band_order(linked))
-    yield algebra.dual_order(graph, minimum_degree(linked))
+    yield algebra.dual_order(graph, band_order(linked.indptr, linked.indices))
+    yield algebra.dual_order(graph, minimum_degree(linked.indptr, linked.indices))
     joints = graph.count + case.rng.permutation(graph.heights.size)
     yield np.concatenate([case.rng.permutation(graph.count), joints])
 
@@ -308,6 +308,6 @@ def test_the_cheapest_order_is_chosen():
         if strips.rows.size:
             _, _, graph = algebra.grouped(strips, len(m.system.names))
             linked = graph.incidence @ graph.incidence.T
-            known = [algebra.tree_order(graph), algebra.dual_order(graph, band_order(linked))]
+            known = [algebra.tree_order(graph), algebra.dual_order(graph, band_order(linked.indptr, linked.indices))]
             costs = [algebra.symbolic(graph, order).cost for order in known]
             assert algebra.best_factor(graph).cost <= min(costs), name

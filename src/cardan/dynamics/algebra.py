@@ -262,7 +262,7 @@ def best_factor(graph: Graph) -> Factor:
     incidence = graph.incidence
     linked = incidence @ incidence.T
     for make in (band_order, minimum_degree):
-        found = symbolic(graph, dual_order(graph, make(linked)))
+        found = symbolic(graph, dual_order(graph, make(linked.indptr, linked.indices)))
         if found.cost < best.cost:
             best = found
         if found.rows.size == graph.nodes + joints.size + (linked.nnz - graph.heights.size) // 2:  # no fill
@@ -282,8 +282,8 @@ def hub_order(graph: Graph, hubs: NDArray[np.bool_]) -> IntArray:
     joints, bodies = graph.links
     others = ~hubs[bodies]
     own = replace(graph, links=(joints[others], bodies[others]))
-    incidence = own.incidence
-    order = dual_order(own, minimum_degree(incidence @ incidence.T))
+    linked = own.incidence @ own.incidence.T
+    order = dual_order(own, minimum_degree(linked.indptr, linked.indices))
     alone = np.bincount(joints[others], minlength=graph.heights.size) == 0
     last = np.concatenate([np.where(hubs, 1, 0), np.where(alone, 2, 0)])
     return order[np.argsort(last[order], kind="stable")]

@@ -21,6 +21,7 @@ _dual_normal = LazyModule("cardan.solvers._dual_normal")
 IntArray = NDArray[np.int64]
 
 DENSE_UNKNOWNS = 60  # up to this size the dense matrix is faster: it needs no symbolic factorisation
+MOST_INTERPRETED = 500  # nodes of a graph, which take a millisecond: SciPy takes 0.3 s to import
 _UNKNOWNS = Structure.unknowns.first
 KEPT = 10_000  # integers of a structure, at most, whose symbolic factorisation is kept for other mechanisms like it
 
@@ -209,15 +210,15 @@ def elimination_order(structure: IntArray) -> IntArray:
 
 def _best_order(structure: IntArray, count: int) -> tuple[IntArray, tuple[IntArray, IntArray]]:
     """The cheaper of a band order and a minimum-degree order, and the columns of its factor."""
-    from scipy.sparse import csr_matrix
-
-    starts, neighbours = _links(structure, np.arange(count, dtype=np.int64), count)
-    graph = csr_matrix((np.ones(neighbours.size), neighbours, starts), shape=(count, count))
-    graph.sum_duplicates()
-    edges = graph.nnz // 2
+    blocks = np.arange(count + 1, dtype=np.int64)
+    starts, neighbours = _links(structure, blocks[:-1], count)
+    links = np.sort(np.repeat(blocks[:-1] * count, np.diff(starts)) + neighbours)
+    links = links[np.diff(links, prepend=-1) > 0]  # each once
+    starts, neighbours = np.searchsorted(links, blocks * count), links % count
+    edges = links.size // 2
     best = None
     for make in (band_order, minimum_degree):
-        order = make(graph)
+        order = make(starts, neighbours)
         columns, rows = _columns(structure, order, count)
         entries = np.diff(columns)
         work = float((entries * entries).sum())
@@ -270,26 +271,52 @@ def with_parts(header: Any, parts: Mapping[str, IntArray]) -> IntArray:
     return np.concatenate([header.as_ints, *parts.values()])
 
 
-def band_order(graph: Any) -> IntArray:
-    """Reverse Cuthill–McKee: neighbours get near numbers, so chains have no fill and memory is read in order."""
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
+def band_order(starts: IntArray, neighbours: IntArray) -> IntArray:
+    """Reverse Cuthill–McKee: neighbours get near numbers, so chains have no fill and memory is read in order.
 
-    order: IntArray = reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64)
-    return order
+    The neighbours of node k start at neighbours[starts[k]].  The order is that of SciPy's function, which is imported
+    only for large graphs.
+    """
+    count = starts.size - 1
+    if count > MOST_INTERPRETED:
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+        order: IntArray = reverse_cuthill_mckee(_matrix(starts, neighbours), symmetric_mode=True).astype(np.int64)
+        return order
+    degrees = np.diff(starts).astype(np.int32)  # the type matters to the order of equal ones
+    degrees[neighbours[np.repeat(np.arange(count), np.diff(starts)) == neighbours]] += 1  # links of nodes to themselves
+    known, begins, links = degrees.tolist(), starts.tolist(), neighbours.tolist()
+    found: dict[int, None] = {}
+    for seed in np.argsort(degrees).tolist():
+        level = [] if seed in found else [seed]
+        found |= dict.fromkeys(level)
+        for node in level:  # it grows: breadth first
+            near = [other for other in dict.fromkeys(links[begins[node] : begins[node + 1]]) if other not in found]
+            near.sort(key=known.__getitem__)
+            found |= dict.fromkeys(near)
+            level += near
+    return np.array([*found][::-1], dtype=np.int64)
 
 
-def minimum_degree(graph: Any) -> IntArray:
+def minimum_degree(starts: IntArray, neighbours: IntArray) -> IntArray:
     """SuperLU's multiple minimum degree on the graph of blocks: little fill in branched and meshed systems."""
     from scipy.sparse import diags
     from scipy.sparse.linalg import splu
 
-    count = graph.shape[0]
+    graph, count = _matrix(starts, neighbours), starts.size - 1
     dominant = diags(np.asarray(graph.sum(axis=1)).ravel() + 1.0) - graph
     options = {"SymmetricMode": True}
     factor = splu(dominant.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
     order: IntArray = np.empty(count, dtype=np.int64)
     order[factor.perm_c] = np.arange(count)
     return order
+
+
+def _matrix(starts: IntArray, neighbours: IntArray) -> Any:
+    """A graph as a sparse matrix of ones."""
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix((np.ones(neighbours.size), neighbours, starts), shape=(starts.size - 1, starts.size - 1))
 
 
 def _links(structure: IntArray, number: IntArray, count: int) -> tuple[IntArray, IntArray]:
