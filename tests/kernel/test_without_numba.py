@@ -82,6 +82,13 @@ def test_verbs_work_without_numba_and_scipy_and_do_not_look_for_them(verb):
     assert found["ok"] and found["heavy"] == []
 
 
+def test_a_session_loads_neither_shapes_nor_the_simulation():
+    unused = {"cardan.shapes", "cardan.geometry", "cardan.analysis.simulate", "cardan.diagnosis.freedom"}
+    code = f"import sys, first_calls; assert first_calls.session(); print(sorted({unused!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=TESTS, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_scipy_is_imported_only_within_functions():
     for path in PACKAGE.rglob("*.py"):
         for node in ast.parse(path.read_text()).body:
