@@ -67,7 +67,10 @@ def check(text, sizes, samples):
 
 
 def samples(rng, components, parameters, count=3):
-    return [(rng.normal(size=components), rng.uniform(0.5, 1.5, parameters), rng.normal(size=components))] * count
+    return [
+        (rng.normal(size=components), rng.uniform(0.5, 1.5, parameters), rng.normal(size=components))
+        for _ in range(count)
+    ]
 
 
 # --- operations -------------------------------------------------------------------------------------------------------
