@@ -14,24 +14,25 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
+def leaves_kernels_to_numba() -> bool:
+    """Whether a wheel without compiled kernels is asked for."""
+    return os.environ.get("CARDAN_KERNELS") == "numba"
+
+
 class MadeHook(BuildHookInterface):  # type: ignore[misc]  # hatchling is there only while a wheel is built
     """Makes src/cardan/constraints/_generated.py, src/cardan/kernel/library.* and src/cardan/view/page.html."""
 
     def dependencies(self) -> list[str]:
         """What the build needs besides pyproject.toml: a linker, where there is no C compiler."""
-        if self.is_editable() or self.link_module().has_compiler():
+        if leaves_kernels_to_numba() or self.link_module().has_compiler():
             return []
         return ["ziglang>=0.13"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         self.make_primitives()
-        if not self.is_editable(version):
+        if version != "editable" and not leaves_kernels_to_numba():  # an editable install has `make kernels`
             self.make_kernels(build_data)
         self.make_page()
-
-    def is_editable(self, version: str = "") -> bool:
-        """Whether kernels are left to Numba, or to `make kernels`: in an editable install, and where this is chosen."""
-        return version == "editable" or os.environ.get("CARDAN_KERNELS") == "numba"
 
     def make_primitives(self) -> None:
         """Generate the kernels of the primitives; this part of the library needs Python alone."""
@@ -50,10 +51,9 @@ class MadeHook(BuildHookInterface):  # type: ignore[misc]  # hatchling is there 
             link.make()
         except (link.BuildError, OSError) as error:
             self.app.display_warning(f"the wheel has no compiled kernels, so it needs Numba (cardan[jit]): {error}")
-            for path in (Path(self.root) / "src" / "cardan" / "kernel").glob("library.*"):
-                path.unlink()
             return
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["artifacts"].append("src/cardan/kernel/library.*")  # not in a wheel for any machine
         build_data["pure_python"] = False
         build_data["tag"] = f"cp311-abi3-{platform}"
 

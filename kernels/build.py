@@ -81,7 +81,7 @@ def build_all(targets: Iterable[str], out: Path = OUT, jobs: int = 0) -> list[En
     for name in targets:
         (out / name / "entries.json").write_text(json.dumps([asdict(one) for one in entries], indent=1))
         for path in set((out / name).glob("*.o")) - {out / name / f"{one.symbol}.o" for one in entries}:
-            path.unlink()  # of a kernel that no longer exists
+            path.unlink()  # of a kernel that does not exist
     return entries
 
 
@@ -89,6 +89,7 @@ def build_all(targets: Iterable[str], out: Path = OUT, jobs: int = 0) -> list[En
 class Digest:
     """What the IR and the objects of a module depend on."""
 
+    sources: str
     ir: str
     objects: str
 
@@ -116,8 +117,9 @@ def module_digests() -> dict[str, Digest]:
     capture, emit = ((Path(__file__).parent / name).read_text() for name in ("capture.py", "emit.py"))
     digests = {}
     for module, inside in LISTED.items():
-        ir = _digest(numba.__version__, capture, sources.digest(module), str(inside))
-        digests[module] = Digest(ir, _digest(llvmlite.__version__, emit, ir))
+        text = sources.digest(module)
+        ir = _digest(numba.__version__, capture, text, str(inside))
+        digests[module] = Digest(text, ir, _digest(llvmlite.__version__, emit, ir))
     return digests
 
 
@@ -131,9 +133,14 @@ def _made(folder: Path, module: str, digest: Digest) -> list[Entry] | None:
         found = json.loads((folder / f"{module}.json").read_text())
     except (OSError, ValueError):
         return None
-    entries = [Entry(key, symbol, kind, tuple(words), result) for key, symbol, kind, words, result in found["entries"]]
+    entries = _entries(found["entries"])
     is_whole = found["digest"] == digest.objects and all((folder / f"{one.symbol}.o").is_file() for one in entries)
     return entries if is_whole else None
+
+
+def _entries(rows: list[Any]) -> list[Entry]:
+    """Entries of a module, from JSON."""
+    return [Entry(key, symbol, kind, tuple(words), result) for key, symbol, kind, words, result in rows]
 
 
 class _Worker:
@@ -150,8 +157,11 @@ class _Worker:
         assert self.process.stdin is not None and self.process.stdout is not None
         folders = {name: str(folder) for name, folder in request.missing.items()}
         ir = out / "ir" / f"{request.module}-{request.digest.ir}.pickle"
+        for folder in request.missing.values():  # if this ends early, some objects are new, and others are not
+            (folder / f"{request.module}.json").unlink(missing_ok=True)
         try:
-            print(json.dumps([request.module, str(ir), folders]), file=self.process.stdin, flush=True)
+            asked = [request.module, request.digest.sources, str(ir), folders]
+            print(json.dumps(asked), file=self.process.stdin, flush=True)
             reply = json.loads(self.process.stdout.readline() or '{"error": "the compiler ended"}')
         except OSError as error:
             reply = {"error": str(error)}
@@ -160,7 +170,7 @@ class _Worker:
         text = json.dumps({"digest": request.digest.objects, "entries": reply["entries"]})
         for folder in request.missing.values():
             (folder / f"{request.module}.json").write_text(text)
-        return _made(folder, request.module, request.digest) or []
+        return _entries(reply["entries"])
 
     def close(self) -> None:
         """End the process."""

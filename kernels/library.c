@@ -224,9 +224,9 @@ static int read_arguments(kernel *k, const char *text) {
     return 1;
 }
 
-static int is_number(int number) {
+static int is_number(long number) {
     if (number >= 0 && number < cardan_count) return 1;
-    PyErr_Format(PyExc_IndexError, "there is no kernel %d; there are %d", number, cardan_count);
+    PyErr_Format(PyExc_IndexError, "there is no kernel %ld; the numbers are 0 to %d", number, cardan_count - 1);
     return 0;
 }
 
@@ -259,7 +259,7 @@ static PyObject *make_kernel(PyObject *module, PyObject *given) {
 static PyObject *address(PyObject *module, PyObject *given) {
     long number = PyLong_AsLong(given);
     if (number == -1 && PyErr_Occurred()) return NULL;
-    return is_number((int)number) ? PyLong_FromVoidPtr(cardan_functions[number]) : NULL;
+    return is_number(number) ? PyLong_FromVoidPtr(cardan_functions[number]) : NULL;
 }
 
 /* Whether an array has the fields that its attributes tell; -1 with an exception. */

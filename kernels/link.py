@@ -39,11 +39,14 @@ def make(jobs: int = 0) -> bool:
         del sys.path[0]
     target = native()
     compiler = find_compiler()
+    sources = _sources()
     entries = build(target, OUT, jobs)
+    if _sources() != sources:
+        raise BuildError("sources were changed during the build; build again")
     parts = [SOURCE, Path(__file__), *(OUT / target / f"{entry.symbol}.o" for entry in entries)]
     made_of = built.checksum(b"".join(path.read_bytes() for path in parts))
     content = {"format": built.FORMAT, "system": built.system(), "features": FEATURES.get(target.split("-")[0], [])}
-    content |= {"made_of": made_of, "kernels": _kernels(entries), **_sources(entries)}
+    content |= {"made_of": made_of, "kernels": _kernels(entries), **sources}
     known = _known(built.TABLE)
     library = built.TABLE.with_name(built.TABLE.stem + built.suffix())
     is_same = {**content, "checksum": known.get("checksum")} == known and library.is_file()
@@ -88,15 +91,16 @@ def _kernels(entries: Sequence[Entry]) -> dict[str, list[Any]]:
     return found
 
 
-def _sources(entries: Sequence[Entry]) -> dict[str, Any]:
+def _sources() -> dict[str, Any]:
     """Digests of all modules that machine code depends on, and which of them the kernels of each module need."""
     from cardan.kernel import built
+    from cardan.kernel.listed import LISTED
     from cardan.kernel.sources import Sources
 
     sources = Sources(PACKAGE, None)
     needs = {}
     digests: dict[str, list[str]] = {}
-    for module in sorted({entry.key.rpartition(".")[0] for entry in entries}):
+    for module in LISTED:
         needed = sources.closure([module])
         needs[module] = sorted(needed)
         for name, text in needed.items():

@@ -1,7 +1,7 @@
 """A process that makes objects of one module of kernels after the other, on request of :mod:`kernels.build`.
 
-A request is a line of JSON: module, its file of IR, folders by target.  The answer is a line of JSON: the entries of
-the module, or an error.
+A request is a line of JSON: module, digest of its sources, its file of IR, folders by target.  The answer is a line of
+JSON: the entries of the module, or an error.
 """
 
 from __future__ import annotations
@@ -14,15 +14,20 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from cardan.kernel.sources import PACKAGE, Sources
 from kernels import emit
 
+SOURCES = Sources(PACKAGE, None)
 
-def ir_of(module: str, path: Path) -> list[Any]:
-    """The IR of a module, which is captured unless the file exists."""
+
+def ir_of(module: str, sources: str, path: Path) -> list[Any]:
+    """The IR of a module, which is captured unless the file exists; sources: their digest, which is in its name."""
     if not path.is_file():
         from kernels.capture import capture  # loads Numba
 
         made = [(one.key, one.kind, one.arguments, one.result, one.native, one.bitcode) for one in capture(module)]
+        if SOURCES.digest(module) != sources:
+            raise ValueError("its sources were changed during the build; build again")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}")
         temporary.write_bytes(pickle.dumps(made))
@@ -30,10 +35,10 @@ def ir_of(module: str, path: Path) -> list[Any]:
     return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
 
 
-def answer(module: str, ir: str, folders: dict[str, str]) -> list[list[Any]]:
+def answer(module: str, sources: str, ir: str, folders: dict[str, str]) -> list[list[Any]]:
     """Write the objects of a module; returns its entries."""
     entries = []
-    for key, kind, arguments, result, native, bitcode in ir_of(module, Path(ir)):
+    for key, kind, arguments, result, native, bitcode in ir_of(module, sources, Path(ir)):
         symbol = emit.symbol_of(key)
         for name, folder in folders.items():
             data = emit.emit(emit.TARGETS[name], key, kind, arguments, native, bitcode)

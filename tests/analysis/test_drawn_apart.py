@@ -53,7 +53,7 @@ def reach(state):
 
 
 def test_a_ball_joint_drawn_far_away_is_closed_to_rounding():
-    """It was ok with 0.16 mm open: 1e-14 of the distance at which it was drawn."""
+    """Not only to 1e-14 of the distance at which it was drawn, which is 0.16 mm."""
     m = cd.Mechanism()
     ball(m, 1.0, 1.6e10)
     result = m.assemble()
@@ -61,7 +61,6 @@ def test_a_ball_joint_drawn_far_away_is_closed_to_rounding():
 
 
 def test_small_parts_drawn_far_away_are_closed_relative_to_their_size():
-    """They were ok with 1e-8 of their size open."""
     m = cd.Mechanism()
     ball(m, 1.0, 138.0, offset=1e-4)
     result = m.assemble()
@@ -150,7 +149,6 @@ def kinked(function):
 
 @pytest.mark.parametrize(("times", "count"), [([0.0, 0.5, 1.0], 0), ([0.5, 0.0, -0.5], 1)])
 def test_a_motion_to_a_pose_that_is_not_finite_is_lost(times, count):
-    """It raised a LinAlgError or a ValueError."""
     motion = kinked(lambda t: 1.0 - t).move(times)
     assert motion.status is cd.MotionStatus.LOST
     assert "t = " in motion.reason and "not finite" in motion.reason

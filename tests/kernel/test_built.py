@@ -109,6 +109,11 @@ def test_a_file_that_is_no_library_is_refused_by_the_system(copied):
     check_compiled(run(copied), LIBRARY.name)
 
 
+def test_a_library_that_a_build_replaces_after_the_first_check_is_not_used():
+    with pytest.raises(built.Refused, match=f"{LIBRARY.name} was replaced while it was loaded"):
+        built._loaded(LIBRARY, built.checksum(b"the one before"))
+
+
 def test_a_table_of_another_format_is_not_read(copied):
     rewrite(copied / "cardan" / "kernel" / built.TABLE.name, format=0)
     check_compiled(run(copied), "format 0")
@@ -309,7 +314,7 @@ def refusals(way):
     for number in (1, np.int64(1), np.uint8(1)):
         solve(number, matrix.copy(), 0.0, right.copy(), np.zeros(1))
     assert nearer(np.zeros(64, np.dtype("f8").newbyteorder("=")), True, 0.5) in (True, False)
-    for number in (-1, 10**6):
+    for number in (-1, 10**6, 2**32):
         with pytest.raises(IndexError, match="there is no kernel"):
             library.address(number)
     for arguments in ("x", "d9C", "d1X", "d1Cx", "d " * 30):

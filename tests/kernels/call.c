@@ -18,9 +18,10 @@ static int64_t word(FILE *file) {
 }
 
 int main(int count, char **arguments) {
+    if (count != 3) return 1;
     int64_t slots[256] = {0}, *arrays[32], sizes[32], *place = slots + 9, status;
     FILE *in = fopen(arguments[1], "rb"), *out = fopen(arguments[2], "wb");
-    if (count != 3 || !in || !out) return 1;
+    if (!in || !out) return 1;
     int64_t number = word(in), is_primitive = word(in), given = word(in), used = 0;
     for (int64_t k = 0; k < given; k++) {
         int64_t size = word(in);

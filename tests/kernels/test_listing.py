@@ -84,11 +84,11 @@ def test_a_new_kernel_is_found(tmp_path):
 
 @pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
 def test_a_call_with_other_types_is_reported():
-    from cardan.kernel.jit import jit
+    from cardan.kernel import built, compiler
 
     module = import_module("cardan.solvers._blocks")
     kernel = module.apply
-    copy = jit(kernel.py_func)
+    copy = compiler.jit(built.made[kernel].function if kernel in built.made else kernel.py_func)
     module.apply = copy
     try:
         r, j, x = np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.float32)

@@ -153,7 +153,7 @@ def test_objects_are_made_again_only_after_an_edit(out):
     module = "cardan.math._dense"
     digest = DIGESTS()[module]
     assert build._made(out / TARGET, module, digest) is not None
-    assert build._made(out / TARGET, module, build.Digest(digest.ir, "other")) is None
+    assert build._made(out / TARGET, module, build.Digest(digest.sources, digest.ir, "other")) is None
     assert build._made(out / "wasm32", module, digest) is None
     path = out / TARGET / f"{module}.json"
     text = path.read_text()
@@ -161,6 +161,26 @@ def test_objects_are_made_again_only_after_an_edit(out):
     assert build._made(out / TARGET, module, digest) is None
     path.write_text(text)
     assert json.loads(text)["digest"] == digest.objects
+
+
+def test_an_edit_during_the_build_leaves_nothing_behind(tmp_path):
+    """Neither IR under the digest of another text, nor objects of two texts under one digest."""
+    module = "cardan.analysis._policy"
+    digest = DIGESTS()[module]
+    folder = tmp_path / TARGET
+    folder.mkdir()
+    (folder / f"{module}.json").write_text(json.dumps({"digest": digest.objects, "entries": []}))
+    assert build._made(folder, module, digest) is not None
+    worker = build._Worker()
+    try:
+        with pytest.raises(build.BuildError, match=f"{module} .* sources were changed during the build; build again"):
+            worker.make(
+                build.Request(module, build.Digest("of another text", "ir", "objects"), {TARGET: folder}), tmp_path
+            )
+    finally:
+        worker.close()
+    assert build._made(folder, module, digest) is None
+    assert not list(tmp_path.rglob("*.pickle"))
 
 
 def test_an_unknown_target_is_an_error(tmp_path):

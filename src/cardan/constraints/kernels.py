@@ -41,12 +41,13 @@ def compiles_functions() -> bool:
 
     Otherwise recorded ones are interpreted (:mod:`.tape`), and those by hand are called by Python.
     """
+    from cardan.kernel.built import CHOICE
     from cardan.kernel.memory import JIT_DISABLED
 
     if JIT_DISABLED:  # then all kernels are functions of Python
         return True
     try:
-        return os.environ.get("CARDAN_KERNELS") != "built" and find_spec("numba") is not None
+        return CHOICE != "built" and find_spec("numba") is not None
     except ImportError:  # what looks for modules may refuse to look for this one
         return False
 

@@ -87,7 +87,7 @@ class Library:
         lacking = [name for name in content["features"] if not has_feature(name)]
         if lacking:
             raise Refused(f"the processor lacks {', '.join(lacking)}")
-        self._module = _loaded(found)
+        self._module = _loaded(found, content["checksum"])
         self._kernels: dict[str, list[Any]] = content["kernels"]
         self._sources: dict[str, list[str]] = content["sources"]
         self._python: str = content["python"]
@@ -139,8 +139,11 @@ def version() -> str:
     return f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
-def _loaded(path: Path) -> Any:
-    """The extension module in a file."""
+def _loaded(path: Path, expected: str) -> Any:
+    """The extension module in a file.
+
+    expected: its checksum, compared once more, since a build may replace the file after the first comparison.
+    """
     if path.suffix == ".so" and suffix() not in machinery.EXTENSION_SUFFIXES:
         raise Refused("this Python does not load modules of the stable ABI")
     spec = util.spec_from_file_location(NAME, path)
@@ -148,8 +151,11 @@ def _loaded(path: Path) -> Any:
     try:
         module = util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    except ImportError as error:  # of another system, or of a newer C library
+        is_expected = checksum(path.read_bytes()) == expected
+    except (ImportError, OSError) as error:  # of another system, of a newer C library, or removed
         raise Refused(str(error)) from error
+    if not is_expected:
+        raise Refused(f"{path.name} was replaced while it was loaded")
     return module
 
 
