@@ -118,3 +118,9 @@ def test_parts_of_extreme_mechanisms_are_resumed_and_nothing_in_them_is_false(tm
     assert sum(count for name, count in part["counts"].items() if name.startswith("extreme")) == 60
     assert extreme.run_parts(2, 0, 60, tmp_path, log=log)
     assert len(said) == 3 and said[1] == said[2]  # the part, and twice all of them
+
+
+def test_a_simulation_that_fails_does_not_keep_states_with_open_joints() -> None:
+    """A hinge was turned over in the last state of a run whose accelerations are not finite."""
+    verdict = extreme.run_case(2, 192).verdict
+    assert verdict.status == "not finite" and verdict.ok and not verdict.failures
