@@ -137,7 +137,7 @@ def refine(system: System, q: FloatArray, tolerance: float, at_time: float) -> i
     Lengths come as near to zero as their own rounding allows, whatever the unit of length in which q was solved.
     A pose that becomes no better is left as it was.  Newton's method follows if Levenberg–Marquardt stalls.
     """
-    problem = formulations.problem(system, "manifold", system.extent_at(q), at_time)
+    problem = formulations.problem(system, "manifold", system.judged_length, at_time)
     best, made = _judged(system, q, tolerance, at_time), 0
     for kernel in ("_levenberg_marquardt", "_newton"):
         job = Job(problem, methods.load(kernel), {})
