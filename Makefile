@@ -125,7 +125,7 @@ docs-test: $(STAMP)
 # What Numba compiles, and what it keeps; kernels of the library are compiled by it too.
 jit-test: $(STAMP)
 	@echo "== tests with the JIT"
-	@CARDAN_KERNELS=numba $(BIN)/python -m pytest -q $(PARALLEL) tests/kernel tests/analysis/test_assembly.py
+	@CARDAN_KERNELS=numba $(BIN)/python -m pytest -q $(PARALLEL) tests/kernel tests/kernels tests/analysis/test_assembly.py
 
 nojit-test: $(STAMP)
 	@echo "== tests with the JIT disabled"

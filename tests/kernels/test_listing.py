@@ -88,6 +88,8 @@ def test_a_call_with_other_types_is_reported():
 
     module = import_module("cardan.solvers._blocks")
     kernel = module.apply
+    if not hasattr(kernel, "py_func"):
+        pytest.skip("a built kernel has one signature; `make jit-test` runs this with those that Numba compiles")
     copy = jit(kernel.py_func)
     module.apply = copy
     try:
