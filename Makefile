@@ -52,7 +52,7 @@ help:
 	@echo "make cad               assemblies of CadQuery, solved beside its own solver in an environment of its own"
 	@echo "make build123d         joints of build123d, their loops closed, in an environment of its own"
 	@echo "make mujoco            MJCF and URDF read beside MuJoCo, in an environment of its own"
-	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
+	@echo "make fuzz              20,000 random mechanisms and 10,000 of extreme scales, judged by equations that are not the library's"
 	@echo "make long              make fuzz, the laws that take too many cases for make test, and make processors"
 	@echo "make processors        tests of numbers with the code of processors without AVX-512 (v3), and AVX (v2)"
 	@echo "make generated         what follows from kinds of joints, loads and shapes and from tables: types, documents, the schema"
@@ -125,7 +125,7 @@ docs-test: $(STAMP)
 # What Numba compiles, and what it keeps; kernels of the library are compiled by it too.
 jit-test: $(STAMP)
 	@echo "== tests with the JIT"
-	@CARDAN_KERNELS=numba $(BIN)/python -m pytest -q $(PARALLEL) tests/kernel tests/analysis/test_assembly.py
+	@CARDAN_KERNELS=numba $(BIN)/python -m pytest -q $(PARALLEL) tests/kernel tests/kernels tests/analysis/test_assembly.py
 
 nojit-test: $(STAMP)
 	@echo "== tests with the JIT disabled"
@@ -208,6 +208,7 @@ endif
 
 fuzz: $(STAMP)
 	@$(BIN)/python fuzz/run.py --cases 20000 --jobs 2
+	@$(BIN)/python fuzz/run.py --extreme --cases 10000 --jobs 2
 	@$(BIN)/python fuzz/files.py --cases 5000 --jobs 2
 	@$(BIN)/python fuzz/formats.py --cases 20000 --jobs 2
 	@$(BIN)/python fuzz/formats.py --bombs

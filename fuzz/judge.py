@@ -23,6 +23,7 @@ from fuzz.oracles.joints import JOINTS
 from fuzz.parameters import with_values
 
 RELATIVE = 1e-9  # "ok" with a larger error is false: lengths relative to the extent, angles [rad]
+NO_LENGTH = 1e-12
 ROUNDING = 256 * np.finfo(float).eps  # relative to the largest coordinate: rounding error of a pose
 MOST_SECONDS = 10.0
 
@@ -81,7 +82,8 @@ def components(case):
 def extent(case, joints):
     """A length [m] that occurs in every assembled pose of the joints: a rod, or the distance of two points of a body.
 
-    Never larger than the true extent.  If there is no such length: the spread of the authored points, or 1.
+    Never larger than the true extent.  If there is no such length: a pitch or an offset; else NO_LENGTH of the spread
+    of the authored points, which says nothing about the parts, or 1.
     """
     points: dict[str, list[list[float]]] = {}
     largest = 0.0
@@ -92,8 +94,11 @@ def extent(case, joints):
     largest = max([largest, *(_spread(np.array(group)) for group in points.values())])
     if largest > 0.0:
         return largest
+    others = [abs(joint.options.get(name, 0.0)) for joint in joints for name in ("pitch", "offset")]
+    if max(others, default=0.0) > 0.0:
+        return max(others)
     poses = poses_of({b.name: (b.position, b.orientation) for b in case.bodies})
-    return _spread(np.array([world(e, poses)[0] for j in joints for e in (j.a, j.b)])) or 1.0
+    return NO_LENGTH * _spread(np.array([world(e, poses)[0] for j in joints for e in (j.a, j.b)])) or 1.0
 
 
 def _spread(cloud):

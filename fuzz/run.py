@@ -1,6 +1,7 @@
 """Fuzz the library with random mechanisms, judged by an independent computation of the errors.
 
     python fuzz/run.py [--cases 20000] [--seed 0] [--jobs 2] [--only N …] [--out fuzz/found] [--replay FILE]
+    python fuzz/run.py --extreme --parts FOLDER [--cases 20000] [--first 0] [--seed 0] [--jobs 2]
     python fuzz/run.py --solvable [--starts 3] [--cases 200000] [--first 0] [--jobs 2] [--list fuzz/found/starts.json]
                        [--uniform]
 
@@ -24,6 +25,9 @@ With ``--solvable``, every case has a known solution and is assembled from sever
 ``--uniform`` from uniformly random ones.  None may be called a conflict, or be said to fit nearly, and at least 99.95 %
 of the starts must be solved.  All others are listed in a JSON file.
 
+With ``--extreme``, cheap mechanisms at extreme scales pass through every verb, in parts that are resumed
+(fuzz/extreme.py).
+
 Otherwise each failure is minimised and written to ``--out``: a JSON file for ``--replay``, and a program that needs
 only the library.  Ctrl-C stops the run and prints the results so far.  The exit code is 0 if nothing failed.
 """
@@ -45,7 +49,7 @@ sys.path.insert(
     0, str(Path(__file__).resolve().parents[1])
 )  # so that the package is found when this file is run as a script
 
-from fuzz import starts
+from fuzz import extreme, starts
 from fuzz.case import Case, snippet
 from fuzz.generate import generate
 from fuzz.judge import FALSE_CONFLICT, HANG, HARD, MOST_SECONDS, UNSOLVED, Verdict, judge
@@ -173,8 +177,12 @@ def _work(pipe, task, arguments):
 class Worker:
     """A process that judges one case at a time and can be killed during a case."""
 
-    def __init__(self, task, arguments):
-        """task(seed, index, …): makes an outcome; arguments: the seed and what follows the index."""
+    def __init__(self, task, arguments, patience=KILL_SECONDS):
+        """task(seed, index, …): makes an outcome; arguments: the seed and what follows the index.
+
+        patience [s]: after that time without a result the worker is late.
+        """
+        self.patience = patience
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs, task, arguments), daemon=True)
@@ -195,7 +203,7 @@ class Worker:
         self.pipe.send(index)
 
     def late(self):
-        return self.index is not None and time.perf_counter() - self.since > KILL_SECONDS
+        return self.index is not None and time.perf_counter() - self.since > self.patience
 
     def stop(self):
         self.process.kill()
@@ -217,12 +225,12 @@ def run_starts(seed, indices, count, *, uniform=False, jobs=2, progress=None):
     return report
 
 
-def _run(summary, task, arguments, indices, jobs, progress):
+def _run(summary, task, arguments, indices, jobs, progress, patience=KILL_SECONDS):
     """Add the outcomes of the cases with the given indices to a summary."""
     todo = list(reversed(list(indices)))
     workers: list[Worker] = []
     try:
-        workers += [Worker(task, arguments) for _ in range(max(1, min(jobs, len(todo))))]
+        workers += [Worker(task, arguments, patience) for _ in range(max(1, min(jobs, len(todo))))]
         began = time.perf_counter()
         while todo or any(w.index is not None for w in workers):
             for w in workers:
@@ -239,12 +247,12 @@ def _run(summary, task, arguments, indices, jobs, progress):
                     except (EOFError, OSError):
                         what = ("crash", f"the process ended with code {w.process.exitcode}")
                 elif w.late():
-                    what = (HANG, f"no result after {KILL_SECONDS:.0f} s; process killed")
+                    what = (HANG, f"no result after {patience:.0f} s; process killed")
                 else:
                     continue
                 summary.add(_lost(task, arguments[0], w, what))
                 w.stop()
-                workers[k] = Worker(task, arguments)
+                workers[k] = Worker(task, arguments, patience)
             summary.seconds = time.perf_counter() - began
             if progress is not None:
                 progress(summary)
@@ -261,7 +269,7 @@ def _lost(task, seed, worker, what):
     seconds = time.perf_counter() - worker.since
     if task is starts.run_case:
         return starts.lost(seed, worker.index, *what, seconds)
-    case = generate(seed, worker.index)
+    case = extreme.generate(seed, worker.index)[0] if task is extreme.run_case else generate(seed, worker.index)
     return Outcome(worker.index, case.family, case.variant, case.expect, Verdict([what], seconds=seconds))
 
 
@@ -322,6 +330,8 @@ def main(arguments=None):
     parser.add_argument("--starts", type=int, default=3, help="starts of each case, with --solvable")
     parser.add_argument("--uniform", action="store_true", help="all starts uniformly random, with --solvable")
     parser.add_argument("--list", help="JSON file of what was not solved, with --solvable")
+    parser.add_argument("--extreme", action="store_true", help="extreme scales through every verb, in parts")
+    parser.add_argument("--parts", help="folder of the finished parts, with --extreme")
     options = parser.parse_args(arguments)
     if options.replay:
         case = Case.load(options.replay)
@@ -331,6 +341,9 @@ def main(arguments=None):
         for kind, what in verdict.failures:
             print(f"{kind}: {what}")
         return 1 if verdict.failures else 0
+    if options.extreme:
+        folder = options.parts or Path(options.out) / "extreme"
+        return 0 if extreme.run_parts(options.seed, options.first, options.cases, folder, jobs=options.jobs) else 1
     indices = options.only or range(options.first, options.first + options.cases)
     if options.solvable:
         how = {"uniform": options.uniform, "jobs": options.jobs, "progress": Progress(len(indices))}

@@ -168,3 +168,18 @@ def test_a_motion_that_fails_does_not_keep_a_state_with_open_joints(far):
     assert m.diagnose(motion.state).assembled
     other = kinked(lambda t: 1.0 - t)
     assert other.diagnose(other.move([0.5, 0.0]).state).assembled
+
+
+@pytest.mark.parametrize("far", [24226.0, 2.2e8, 1.4e14])
+def test_a_session_of_parts_drawn_far_away_keeps_them_closed(far):
+    """Joints were closed to 1e-13 of the distance at which they were drawn: 0.06 m were open."""
+    m = cd.Mechanism()
+    one, two = m.body("one", position=(far, 0.1 * far, 0.0)), m.body("two", position=(0.0, far, 0.3 * far))
+    m.cylindrical("slide", m.ground.frame((0.1, 0.2, 0.3)), one.frame((0.1, 0, 0)))
+    m.revolute("hinge", one.frame((0.1, 0, 0), z=(1, 0.2, 0)), two.frame((0, 0.2, 0), z=(0, 1, 0.1)))
+    session = m.session()
+    hand = session.grasp("two")
+    for k in range(8):
+        hand.target = hand.point + np.array([0.1, -0.2, 0.3 * k])
+        session.step()
+        assert gap(m.diagnose(session.state)) <= max(1e-12, 64 * EPS * reach(session.state))

@@ -487,7 +487,7 @@ def test_ctrl_c_while_kernels_compile(tmp_path: Path) -> None:
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from cardan.cli import main; sys.exit(main(['warmup']))"
     )
-    env = {**os.environ, "CARDAN_CACHE_DIR": str(tmp_path)}
+    env = {**os.environ, "CARDAN_CACHE_DIR": str(tmp_path), "CARDAN_KERNELS": "numba"}
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=env)
     assert process.stderr is not None
     with process.stderr:

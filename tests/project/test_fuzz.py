@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import cardan as cd
-from fuzz import judge, proofs, run
+from fuzz import extreme, judge, proofs, run
 from fuzz.case import Case, build, snippet
 from fuzz.generate import FAMILIES, generate
 from fuzz.judge import HARD, misses, poses_of, relative_miss
@@ -100,3 +101,26 @@ def test_a_false_ok_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cd.analysis.result.AssemblyResult, "ok", property(lambda self: True))
     assert judge.FALSE_OK in judge.judge(case).kinds
     assert judge.FALSE_OK in HARD
+
+
+@pytest.mark.slow
+def test_parts_of_extreme_mechanisms_are_resumed_and_nothing_in_them_is_false(tmp_path: Path) -> None:
+    """A finished part is one file, which is not run again."""
+    said: list[str] = []
+
+    def log(text: str, **_: object) -> None:
+        said.append(text)
+
+    assert extreme.run_parts(2, 0, 60, tmp_path, log=log)
+    (file,) = tmp_path.iterdir()
+    part = json.loads(file.read_text(encoding="utf-8"))
+    assert (part["seed"], part["first"], part["last"], part["failures"]) == (2, 0, 59, [])
+    assert sum(count for name, count in part["counts"].items() if name.startswith("extreme")) == 60
+    assert extreme.run_parts(2, 0, 60, tmp_path, log=log)
+    assert len(said) == 3 and said[1] == said[2]  # the part, and twice all of them
+
+
+def test_a_simulation_that_fails_does_not_keep_states_with_open_joints() -> None:
+    """A hinge was turned over in the last state of a run whose accelerations are not finite."""
+    verdict = extreme.run_case(2, 192).verdict
+    assert verdict.status == "not finite" and verdict.ok and not verdict.failures

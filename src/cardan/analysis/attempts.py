@@ -34,7 +34,7 @@ _policy = TieredModule("cardan.analysis._policy")
 TARGET = 0.25  # of the tolerance: target of the solvers, so that rounding of the final poses does not matter
 NEAR = 1e-5  # a smaller residual may be limited by rounding only: the verdict is computed
 POINTS_TARGET = 1e-2  # of the tolerance: a start in a model without a length of its own that is met so well is kept
-MOST_REFINED = 4  # iterations of Newton's method that refine a pose
+MOST_REFINED = 10  # iterations that refine a pose
 LEAST_TARGET = 1e-15  # residuals are not computed more accurately than this
 DISTURBANCE = 0.05  # [rad], and in units of L: disturbance of a start or an end at a saddle point
 OTHER_LENGTH = 0.25  # of L: unit of length of the second attempt if the first reached its iteration limit
@@ -118,6 +118,8 @@ def _solve(system: System, q: FloatArray, task: Task) -> End:
     end = _solve_once(system, q, task)
     if system.own_length or end.run.outcome is not Outcome.CONVERGED:
         return end
+    if end.iterations == 0 and is_met(system, end.q, task):
+        return end
     return end._replace(iterations=end.iterations + refine(system, end.q, task.options.tolerance, task.time))
 
 
@@ -130,25 +132,29 @@ def target_residual(system: System, length: float, tolerance: float) -> float:
 
 
 def refine(system: System, q: FloatArray, tolerance: float, at_time: float) -> int:
-    """q ← the pose after some iterations of Newton's method, until the verdict is met; returns their number.
+    """q ← the pose after more iterations, at least one, until the verdict is met; returns their number.
 
     Lengths come as near to zero as their own rounding allows, whatever the unit of length in which q was solved.
-    A pose that becomes no better is left as it was.
+    A pose that becomes no better is left as it was.  Newton's method follows if Levenberg–Marquardt stalls.
     """
-    problem = formulations.problem(system, "manifold", system.extent_at(q), at_time)
-    job = Job(problem, methods.load("_newton"), {})
-    job.start(0.0)
-    best = _judged(system, q, tolerance, at_time)
-    x = q.copy()
-    for k in range(MOST_REFINED):
+    problem = formulations.problem(system, "manifold", system.judged_length, at_time)
+    best, made = _judged(system, q, tolerance, at_time), 0
+    for kernel in ("_levenberg_marquardt", "_newton"):
+        job = Job(problem, methods.load(kernel), {})
+        job.start(0.0)
+        x = q.copy()
+        for _ in range(MOST_REFINED):
+            job.iterate(x, 1)
+            made += 1
+            found = _judged(system, x, tolerance, at_time)
+            if not found.excess(tolerance) < best.excess(tolerance):
+                break
+            best, q[:] = found, x
+            if best.met:
+                return made
         if best.met:
-            return k
-        job.iterate(x, 1)
-        found = _judged(system, x, tolerance, at_time)
-        if not found.residual / found.bound < best.residual / best.bound:
-            return k + 1
-        best, q[:] = found, x
-    return MOST_REFINED
+            break
+    return made
 
 
 def _solve_once(system: System, q: FloatArray, task: Task) -> End:

@@ -217,7 +217,7 @@ class _Path:
         self._least_velocity: LeastVelocity | None = None
         self._find_freedoms(self.q)
         self._linearization = self._linearize(self.q, 0)
-        settings = {"dense_entries": DENSE, "keep_rows": 0.0, "damping": self._damping}
+        settings = {"dense_entries": DENSE, "keep_rows": 0.0, "epsilon": self._damping}
         self._job = Job(self.problem, methods.load("_newton"), settings)
         self._unlimited = self._job
         if self._is_free and self._limits is not None:

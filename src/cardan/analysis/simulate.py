@@ -57,6 +57,7 @@ LOOK_AHEAD: Final = 10  # constant steps: a motion that loses its mass within th
 MOST_AHEAD: Final = 1000  # variable steps in this time: more are needed only where the run ends
 KEPT: Final = "earlier results are kept; resume() continues"
 UNREACHED: Final = (SimulationStatus.STEP_TOO_LARGE, SimulationStatus.STEP_TOO_SMALL)
+FAILED: Final = (*UNREACHED, SimulationStatus.NOT_FINITE)
 STOPPED: Final = (SimulationStatus.TIME_LIMIT, SimulationStatus.INTERRUPTED)
 
 STATUS: Final = {
@@ -243,7 +244,7 @@ def _go_on(
     ended = tables.Control.read(c.as_floats)
     simulation = Simulation(
         run.equations,
-        run.results[: run.reached],
+        run.results[: _closed_count(run) if status in FAILED else run.reached],
         status,
         reason,
         notes=notes,
@@ -255,6 +256,18 @@ def _go_on(
     )
     simulation._run, simulation._undefined = (run, last), undefined
     return simulation
+
+
+def _closed_count(run: Integration) -> int:
+    """Number of results, without those at the end whose joints are open; the first one is always kept."""
+    system, count = run.equations.system, run.reached
+    while count > 1:
+        time, q = float(run.results[count - 1, 0]), run.results[count - 1, 1 : 1 + run.q.size]
+        poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
+        if verdict.judge_system(system, poses, angles, tables.MOST_ERROR, time)[0].met:
+            break
+        count -= 1
+    return count
 
 
 def _of_end(run: Integration, code: int, last: float) -> tuple[SimulationStatus, str]:

@@ -5,7 +5,7 @@ its constraints where  |r|/L ≤ max(tol, rounding of the coordinates)  for leng
 tol is smaller where L is only how far apart the bodies were drawn.
 """
 
-from math import inf, isfinite
+from math import inf, isfinite, sqrt
 
 from cardan.coordinates.tables import Bounds, Verdict
 from cardan.kernel.jit import exact
@@ -58,7 +58,8 @@ def judge(residuals, powers, poses, angles, frames, origin, bounds, out):
             verdict.residual = inf
             verdict.bound = tolerance
             return
-        if value / bound > largest:
-            largest = value / bound
+        ratio = value / bound if bound >= tolerance else sqrt(value / bound)  # bounds are squares of tolerances there
+        if ratio > largest:
+            largest = ratio
             verdict.residual = value
             verdict.bound = bound

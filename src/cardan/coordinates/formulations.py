@@ -119,7 +119,7 @@ def problem(system: System, formulation: str, length: float | None = None, time:
 
     time [s]: of the drivers, where there are any; None where their values do not matter, as for a retraction.
     """
-    own = system.judged_length
+    own = system.unit
     key = ("problem", formulation) if length is None or length == own else None
     found: Problem | None = system.cached(key, partial(_problem, system, formulation, own)) if key else None
     if found is None:
@@ -179,7 +179,7 @@ def with_springs(system: System, formulation: str, found: Problem, length: float
     if projects(formulation):
         return found
     made = found.with_floats(found.floats)
-    if length == system.judged_length:
+    if length == system.unit:
         key = "springs", formulation
         made.springs = system.cached(key, lambda: _springs(system, formulation, found, length))
     else:

@@ -5,12 +5,13 @@ part in a large assembly has to meet the tolerance relative to its own size.
 
 If a piece has no length of its own, its extent is the spread S of its bodies as drawn (System.spread).
 Rigid motions and units leave no other length.  But S says nothing about the parts: a joint that is open by tol S is not
-closed.  The bound is tol² S, which Newton's method reaches in one more iteration from tol S, or the rounding of the
+closed.  The bound is tol² S, which few more iterations reach from tol S, or the rounding of the
 coordinates in the judged pose, if that is larger.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -50,6 +51,11 @@ class Verdict(NamedTuple):
     def met(self) -> bool:
         """Whether every constraint is met."""
         return self.residual <= self.bound
+
+    def excess(self, tolerance: float) -> float:
+        """The factor by which a tolerance must be larger to accept the residual; at most 1 where it is met."""
+        ratio = self.residual / self.bound
+        return ratio if self.bound >= tolerance else math.sqrt(ratio)
 
 
 def checked_tolerance(value: Any) -> float:
@@ -109,7 +115,7 @@ def judge_system(
     worst = Verdict(0.0, tolerance)
     for piece in system.pieces:
         own = judge(piece.system, piece.take(coordinates), tolerance, angles=piece.take_angles(angles), time=time)
-        if own.residual / own.bound > worst.residual / worst.bound or not np.isfinite(own.residual):
+        if own.excess(tolerance) > worst.excess(tolerance) or not np.isfinite(own.residual):
             worst = own
     return worst, found
 

@@ -50,6 +50,7 @@ AT_BOUND = 1e-11
 MOST_RATIO = 1e6  # of a gear, for which the rounding of an angle is allowed
 # Of the spread that was drawn: a smaller spread of a start is what an earlier solve left, and is no unit of length.
 LEAST_OF_START = 1e-9
+MOST_UNIT = 10.0  # of the largest length among the parameters: most of a spread that is the unit of motions
 MOST_ROUNDING = 1e-9  # [m] a larger extent of joint points is none of rounding, however far away it was drawn
 
 
@@ -133,7 +134,8 @@ class System:
     ``own_length`` [m]: the same, but zero where each body has all its joint points in one place.
     ``spread`` [m]: of the authored poses, where it is L; else zero.
     ``judged_length``: the unit of length of verdicts [m], the same in every pose: L, or 1 m where there is no length.
-    ``unit``: the unit of length of motions [m]: the same, but at most 1 m where L is the spread.
+    ``unit``: the unit of length of motions [m]: the same, but at most 1 m where L is the spread; the spread, but at
+    most 10 L, where L is a length among the parameters.
     ``noise`` [m]: extent of joint points that counts as rounding.
 
     Solvers work with the pose of each body's reference frame.  By default its origin is the centroid of the body's
@@ -386,11 +388,11 @@ class System:
             self._set_references(source.references)
         if source.origin is not None:
             self._set_origin(source.origin)
-        self.own_length, self.spread = self.length, 0.0
+        self.own_length, self.spread, self.unit = self.length, 0.0, 0.0
         if not self.length:
             self._measure_points(rounded)
         self.judged_length = self.length or 1.0
-        self.unit = min(self.judged_length, 1.0) if self.spread else self.judged_length
+        self.unit = self.unit or self.judged_length
         for k in self._touching:
             self.floats[self.ints[self.starts[k] + layout.PAR]] = self._packed.records[k].pair.address
 
@@ -505,8 +507,13 @@ class System:
             size = 0.0
         self.own_length = max(size, span) if span else 0.0
         self.length = max(size, span)
-        if not self.length:
-            self.spread = self.length = min(self._spread(q, 0.0 if closed else LEAST_SPREAD), LENGTHS[1])
+        if span:
+            self._check_length()
+            return
+        apart = min(self._spread(q, 0.0 if closed else LEAST_SPREAD), LENGTHS[1])
+        self.unit = min(max(size, apart), MOST_UNIT * size if size else 1.0)
+        if not size:
+            self.spread = self.length = apart
         self._check_length()
 
     def _span(self) -> float:
