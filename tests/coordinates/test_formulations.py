@@ -104,6 +104,8 @@ import cardan as cd
 m = cd.Mechanism()
 bob = m.body("bob", position=(0.5, 0.2, -0.8))
 m.spherical("pivot", m.ground.point(), bob.point((0, 0, 1)))
+end = m.body("end", position=(0.5, 0.2, -1.8))
+m.spherical("knee", bob.point(), end.point((0, 0, 1)))  # two joints on one part: the mechanism has a length
 assert m.assemble(formulation=sys.argv[1]).ok
 print(*sorted(name for name in sys.modules if name.startswith("cardan.") and name.rsplit(".", 1)[1].startswith("_")))
 print(*(name for name in sys.modules if name.partition(".")[0] == "papers"))
