@@ -479,6 +479,12 @@ def test_an_ascii_stdout_is_no_error() -> None:
     assert "chain of 90? elbows" in run.stdout
 
 
+def test_a_wrong_choice_of_kernels_is_wrong_use() -> None:
+    run = run_python("import sys; from cardan.cli import main; sys.exit(main(['solve', 'rsur']))", CARDAN_KERNELS="fast")
+    assert run.returncode == 2
+    assert run.stderr == "cardan: error: CARDAN_KERNELS is 'fast'; it must be 'numba' or 'built', or not be set\n"
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")
 def test_ctrl_c_while_kernels_compile(tmp_path: Path) -> None:

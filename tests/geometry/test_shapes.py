@@ -43,6 +43,14 @@ def test_a_curve_is_that_of_scipy(degree):
     assert np.abs(g.from_scipy(g.to_scipy(c)).evaluate(u) - c.evaluate(u)).max() < 1e-14
 
 
+def test_parameters_may_be_read_only():
+    """As the arrays of a state are."""
+    u = np.linspace(0.0, 1.0, 5)
+    expected = g.circle(1.0).evaluate(u)
+    u.flags.writeable = False
+    assert (g.circle(1.0).evaluate(u) == expected).all()
+
+
 SHAPES = {
     "bicubic": surface(),
     "degree 4": surface((4, 5)),

@@ -74,6 +74,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         _discard_stdout_if_full()
         _print_error(f"error: {error}")
         return WRONG_USE
+    except ImportError as error:
+        if error.name not in ("cardan.kernel", "numba"):  # kernels that can be neither loaded nor compiled
+            raise
+        _print_error(f"error: {error}")
+        return WRONG_USE
     except MemoryError as error:
         _print_error(f"error: there is not enough memory: {error or 'ask for less'}")
         return WRONG_USE

@@ -31,7 +31,7 @@ log = logging.getLogger("cardan")
 
 CHOICE: Final = os.environ.get("CARDAN_KERNELS", "").strip().lower()  # numba, built, or empty: built where possible
 if CHOICE not in ("", "numba", "built"):
-    raise ImportError(f"CARDAN_KERNELS is {CHOICE!r}; it must be 'numba' or 'built', or not be set")
+    raise ImportError(f"CARDAN_KERNELS is {CHOICE!r}; it must be 'numba' or 'built', or not be set", name=__package__)
 
 FORMAT: Final = 1
 NAME: Final = "cardan.kernel.library"
@@ -178,7 +178,8 @@ def _library() -> Library | str:
         return Library(TABLE)
     except Refused as error:
         if CHOICE == "built":
-            raise ImportError(f"CARDAN_KERNELS=built, and the library of kernels is not used: {error}") from error
+            text = f"CARDAN_KERNELS=built, and the library of kernels is not used: {error}"
+            raise ImportError(text, name=__package__) from error
         level = logging.INFO if isinstance(error, Missing) else logging.WARNING
         log.log(level, "kernels are compiled by Numba: the library of kernels is not used: %s", error)
         return str(error)

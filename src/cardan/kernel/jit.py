@@ -66,7 +66,7 @@ def _compiler_of(function: Callable[..., Any]) -> Any:
         return _compiler(f"{name}, a function of your own,")
     reason = built.why_not(function)
     if built.CHOICE == "built":
-        raise ImportError(f"CARDAN_KERNELS=built, and {name} is not there: {reason}")
+        raise ImportError(f"CARDAN_KERNELS=built, and {name} is not there: {reason}", name=__package__)
     return _compiler(f"{name} is not in the library of kernels ({reason}); it")
 
 

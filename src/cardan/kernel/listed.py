@@ -74,7 +74,7 @@ LISTED: Final = {
     },
     "cardan.dynamics._runge_kutta": {"_advance": "EVALUATOR"},
     "cardan.dynamics._stops": {"_stops": "EVALUATOR"},
-    "cardan.geometry._batch": {"evaluate_one": "q q d d q", "evaluate_many": "q q d1C q1C d1C q"},
+    "cardan.geometry._batch": {"evaluate_one": "q q d d q", "evaluate_many": "q q d1c q1C d1C q"},
     "cardan.geometry._bicubic": {"_evaluate": "EVALUATOR"},
     "cardan.geometry._closed_forms": {"_evaluate": "EVALUATOR"},
     "cardan.geometry._curve": {"_evaluate": "EVALUATOR"},
