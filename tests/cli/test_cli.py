@@ -480,7 +480,8 @@ def test_an_ascii_stdout_is_no_error() -> None:
 
 
 def test_a_wrong_choice_of_kernels_is_wrong_use() -> None:
-    run = run_python("import sys; from cardan.cli import main; sys.exit(main(['solve', 'rsur']))", CARDAN_KERNELS="fast")
+    code = "import sys; from cardan.cli import main; sys.exit(main(['solve', 'rsur']))"
+    run = run_python(code, CARDAN_KERNELS="fast")
     assert run.returncode == 2
     assert run.stderr == "cardan: error: CARDAN_KERNELS is 'fast'; it must be 'numba' or 'built', or not be set\n"
 
