@@ -64,8 +64,8 @@ def test_no_planted_link_or_file_is_written_to(tmp_path, monkeypatch) -> None:
     """Even where the name is guessed."""
     victim = tmp_path / "victim"
     victim.write_text("kept")
-    names = iter(["00" * 8, "11" * 8])
-    monkeypatch.setattr(atomic.secrets, "token_hex", lambda size: next(names))
+    drawn = iter([bytes(8), b"\x11" * 8])
+    monkeypatch.setattr(atomic.os, "urandom", lambda size: next(drawn))
     (tmp_path / f".a.{'00' * 8}.tmp").symlink_to(victim)
     with pytest.raises(cd.ModelError, match="cannot be written: File exists"):
         atomic.write(tmp_path / "a", b"new")
