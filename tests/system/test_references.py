@@ -136,7 +136,8 @@ def test_pieces_and_trees_keep_the_reference_frames():
     for x in (m, other):
         whole = x.system
         assert [piece.bodies.tolist() for piece in whole.pieces] == [[0, 1], [2, 3]]
-        assert sorted(np.concatenate([piece.rows_in(whole) for piece in whole.pieces])) == list(range(whole.powers.size))
+        rows = np.concatenate([piece.rows_in(whole) for piece in whole.pieces])
+        assert sorted(rows) == list(range(whole.powers.size))
         coordinates = np.array([(*rng.normal(size=3), *random_quaternion(rng)) for _ in range(4)])
         put = np.empty_like(coordinates)
         for piece in whole.pieces:
@@ -145,7 +146,8 @@ def test_pieces_and_trees_keep_the_reference_frames():
                 formulations.to_reference(piece.system, piece.take(coordinates))
             )
             q = formulations.to_reference(whole, coordinates)
-            assert np.abs(mine - formulations.problem(whole, "manifold").residual(q)[piece.rows_in(whole)]).max() <= 1e-13
+            expected = formulations.problem(whole, "manifold").residual(q)[piece.rows_in(whole)]
+            assert np.abs(mine - expected).max() <= 1e-13
             piece.put(piece.take(coordinates), put)
         assert np.array_equal(put, coordinates)
     assert tree.spanning_tree(m.system).joints == tree.spanning_tree(other.system).joints
