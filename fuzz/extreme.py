@@ -134,7 +134,7 @@ def _call(case, verb, rng, size):
             _look(case, state, verdict, BARS.get(verb, RELATIVE))
     except cd.CardanError as error:
         verdict.status = f"refused: {type(error).__name__}"
-    except Exception as error:
+    except Exception as error:  # whatever is not ours is a failure
         verdict.failures.append((CRASH, f"{verb}: {type(error).__name__}: {error}\n{traceback.format_exc(limit=-6)}"))
     return verdict
 

@@ -295,7 +295,7 @@ def cache_of(function: Callable[..., Any]) -> _Cache | None:
             log.warning("kernels are not cached and are compiled in this process: %s", error)
     except OSError as error:
         log.warning("a kernel is not cached and is compiled in every process: %s", error)
-    except Exception as error:
+    except Exception as error:  # private parts of Numba can fail in any way; kernels run without the cache
         give_up_cache(error)
     return None
 
