@@ -198,13 +198,13 @@ class _Shared(_OneByOne):
         size = self.starts.shape[1]
         offsets: IntArray = BatchWork.plan(
             **{name: size for name in ("q", "best", "spare", "first", "before")},
-            x=max(size, self.problem.sizes[3]),
+            x=max(size, self.problem.sizes.coordinates),
             rows=max(self.problem.rows, self.whole.rows),
             control=Control.size,
             drawn=Draw.size,
             verdict=Verdict.size,
             zeros=self.whole.unknowns,
-            evaluation=max(self.problem.sizes[4], self.whole.sizes[4]),
+            evaluation=max(self.problem.sizes.work, self.whole.sizes.work),
             costs=self.task.options.restart_count + 1,
         )
         return offsets

@@ -304,7 +304,7 @@ def _evaluate_many(outputs: System, rows: int, poses: FloatArray, time: float) -
     verdict.shift(outputs, q, 1.0)
     problem = formulations.problem(outputs, "manifold", None, time)
     found = np.empty((len(q), problem.rows))
-    work = np.empty(problem.sizes[4])
+    work = np.empty(problem.sizes.work)
     _judging.residuals_of_many(
         problem.evaluate, problem.ints, problem.floats, q.reshape(-1), len(q), found.reshape(-1), work
     )

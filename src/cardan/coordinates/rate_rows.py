@@ -19,7 +19,7 @@ class RateRows:
 
     ``names``: the constraint of each row.  ``problem``: its ``evaluate`` is the address of a function of the ABI of
     evaluators, to be called with ``problem.ints``, ``problem.floats``, q, v, out, jacobian and a workspace of
-    ``problem.sizes[4]`` floats: JACOBIAN writes the entries of A, block by block as ``problem.structure`` says, GAMMA
+    ``problem.sizes.work`` floats: JACOBIAN writes the entries of A, block by block as ``problem.structure`` says, GAMMA
     writes γ, and MOTION both (out: zeros, then γ).  ``scales``: of the rows, 1/L or 1.
     """
 

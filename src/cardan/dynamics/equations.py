@@ -82,7 +82,7 @@ class Equations:
         self.metric = masses if metric is None else metric
         self.is_massless = not masses.all()
         self.gravity: FloatArray = np.array(gravity, dtype=np.float64)
-        self.coordinates = self.problem.sizes[3]
+        self.coordinates = self.problem.sizes.coordinates
         self.light = np.where(masses > 0.0, masses, LIGHT * self.metric)
         rows = {row.constraint: row.start for row in every}
         number = {int(row): k for k, row in enumerate(self.equations)}

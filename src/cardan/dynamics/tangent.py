@@ -127,7 +127,7 @@ class Curvature:
     def _gammas(self, velocities: FloatArray) -> FloatArray:
         """γ of the rows for each velocity, shape (velocities, rows)."""
         p = self._problem
-        out, work = np.empty((len(velocities), p.rows)), np.empty(p.sizes[4])
+        out, work = np.empty((len(velocities), p.rows)), np.empty(p.sizes.work)
         for v, row in zip(velocities, out, strict=True):
             _blocks.call_at(p.evaluate, GAMMA, p.ints, p.floats, self._q, v, row, row, work)
         return out

@@ -244,7 +244,7 @@ class Session:
         job.write(soft_evaluator=_hands.EVALUATE, **soft)
         self._step_floats, self._noise = self._vectors[n6 + n : n6 + n + n6], self._vectors[-n6:]
         self._poses = self._coordinates.reshape(-1)
-        entries = e.problem.sizes[2]
+        entries = e.problem.sizes.entries
         is_dynamic = isinstance(run, DynamicRun)
         self._table = tables.Session.new(
             cycle=0 if is_dynamic else _kinematic.CYCLE,

@@ -98,7 +98,7 @@ def solve(m, n, control, work):
 
 def pieces(sizes, matrix):
     """Number of floats in each piece of the workspace, after those of every solver."""
-    m, n, entries, _, _ = sizes
+    m, n, entries = sizes.rows, sizes.unknowns, sizes.entries
     vectors = {"right": m, "step": n, "solution": n, "scratch": 3 * n, "factors": entries}
     return {**vectors, "matrix": m * n, "copy": m * n, "columns": n, "order": n, "entries": 2 * entries}
 

@@ -291,7 +291,7 @@ class Work(tables.Work):
 
 def pieces(sizes, matrix):
     """Number of floats in each piece of the workspace, after those of every solver."""
-    vectors = dict.fromkeys(("direction", "step", "bound"), sizes[1])
+    vectors = dict.fromkeys(("direction", "step", "bound"), sizes.unknowns)
     return {**vectors, "sums": 2 * Sums.size, "slopes": 2 * Slope.size}
 
 

@@ -50,7 +50,7 @@ class Work(tables.Work):
 
 def pieces(sizes, matrix):
     """Number of floats in each piece of the workspace, after those of every solver."""
-    m, n, entries, _, _ = sizes
+    m, n, entries = sizes.rows, sizes.unknowns, sizes.entries
     vectors = {"gradient": n, "x": n + m, "unscaled": n, "correction": n + m, "rest": n}
     return {"trial_r": m, "trial_jacobian": entries, **vectors, "matrix": matrix}
 

@@ -52,7 +52,7 @@ class Work(tables.Work):
 
 def pieces(sizes, matrix):
     """Number of floats in each piece of the workspace, after those of every solver."""
-    m, n, _, _, _ = sizes
+    m, n = sizes.rows, sizes.unknowns
     vectors = {"x": n + m, "scratch": 3 * n, "correction": n + m, "rest": n, "pivots": n}
     return {**vectors, "matrix": max(m * n if m * n <= DENSE else 0, matrix)}
 

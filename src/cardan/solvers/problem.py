@@ -42,17 +42,24 @@ class Algebra(NamedTuple):
     cost: float
 
 
+class Sizes(NamedTuple):
+    """Sizes of the arrays of a problem."""
+
+    rows: int
+    unknowns: int
+    entries: int  # of the Jacobian
+    coordinates: int
+    work: int  # floats of the evaluator's workspace
+
+
 @lru_cache(maxsize=256)
-def _template(
-    kernel: Any, plan: Any, sizes: tuple[int, int, int, int, int], evaluator: int, algebra: int, matrix: int
-) -> NDArray[np.int64]:
+def _template(kernel: Any, plan: Any, sizes: Sizes, evaluator: int, algebra: int, matrix: int) -> NDArray[np.int64]:
     """A job table without addresses of arrays: the same for all problems of these sizes.
 
     plan: the function of the kernel module that gives the sizes of its pieces.  algebra: address of the linear algebra.
     matrix: floats of its matrices.
     """
-    rows, _, entries, coordinates, evaluation = sizes
-    shared = {"evaluation": evaluation, "r": rows, "jacobian": entries, "moved": coordinates}
+    shared = {"evaluation": sizes.work, "r": sizes.rows, "jacobian": sizes.entries, "moved": sizes.coordinates}
     pieces = kernel.Work.plan(**shared, **plan(sizes, matrix))
     own = {"run": kernel.SOLVE, "evaluator": evaluator, "algebra": algebra, "pieces": pieces}
     table: NDArray[np.int64] = SolverJob.new(open=pieces.size, **own).as_ints
@@ -79,10 +86,9 @@ class Problem:
     _jobs: dict[int, tuple[Any, NDArray[np.float64]]] = field(default_factory=dict, init=False, repr=False)
 
     @property
-    def sizes(self) -> tuple[int, int, int, int, int]:
-        """Numbers of rows, unknowns, entries of the Jacobian, coordinates, and floats of the evaluator's workspace."""
+    def sizes(self) -> Sizes:
         header = self.structure[: Structure._size].tolist()  # faster than five fields
-        return header[_ROWS], header[_UNKNOWNS], header[_ENTRIES], header[_COORDINATES], header[_WORK]
+        return Sizes(header[_ROWS], header[_UNKNOWNS], header[_ENTRIES], header[_COORDINATES], header[_WORK])
 
     @property
     def rows(self) -> int:
@@ -119,16 +125,15 @@ class Problem:
 
     def residual(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """f(q), unscaled, shape (rows,)."""
-        rows, _, _, _, work = self.sizes
-        out: NDArray[np.float64] = np.zeros(rows)
+        out: NDArray[np.float64] = np.zeros(self.rows)
         tables = self.ints, self.floats
-        _blocks.call_at(self.evaluate, RESIDUAL, *tables, q, _EMPTY, out, _EMPTY, np.empty(work))
+        _blocks.call_at(self.evaluate, RESIDUAL, *tables, q, _EMPTY, out, _EMPTY, self._work())
         return out
 
     def entries(self, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """f(q), shape (rows,), and the entries of the Jacobian in the order of the structure, unscaled."""
         out: NDArray[np.float64] = np.zeros(self.rows)
-        entries: NDArray[np.float64] = np.zeros(self.sizes[2])
+        entries: NDArray[np.float64] = np.zeros(self.sizes.entries)
         self._call(self.evaluate, JACOBIAN, self.ints, self.floats, q, _EMPTY, out, entries, self._work())
         return out, entries
 
