@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import piece, tail
-from cardan.system.tables import ANGLE_RECORD, MATRIX, POSE, Feature
-
-AXES = 9  # floats of three axes, from which a counted angle is read
+from cardan.system.tables import ANGLE_RECORD, AXES, MATRIX, POSE, Feature
 
 pose = piece(POSE, 0, POSE)  # (q, body)
 position = piece(POSE, 0, 3)

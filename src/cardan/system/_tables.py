@@ -3,7 +3,23 @@
 from math import sqrt
 
 from cardan.kernel.jit import exact, exact_inner
-from cardan.system import tables as layout
+from cardan.system.tables import (
+    ANGLE,
+    ANGLE_RECORD,
+    AXES,
+    FEATURE,
+    HEADER,
+    ORIENTATION,
+    POINT,
+    POSE,
+    RECORD,
+    AngleRecord,
+    Feature,
+    Record,
+    SystemTable,
+)
+
+ANGLE_TABLE = SystemTable.angle_table.first  # kernels cannot assign to an offset
 
 SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has no size
 
@@ -21,62 +37,69 @@ def number_records(ints, numbers, starts):
     numbers: of bodies and of counted angles by serial number.  starts ← where the records begin, and where they end.
     Returns −1, or the first record that refers to a body or a counted angle that has no number.
     """
-    at = layout.HEADER
+    system = SystemTable(ints)
+    at = HEADER
     row = 0
     block = 0
     par = 0
-    for k in range(ints[layout.CONSTRAINTS]):
+    for k in range(system.constraints):
+        record = Record(ints[at:])
         starts[k] = at
-        rows = ints[at + layout.ROWS]
-        slots = ints[at + layout.SLOTS]
-        size = ints[at + layout.PAR]
-        ints[at + layout.ROW] = row
-        ints[at + layout.BLOCK] = block
-        ints[at + layout.PAR] = par
-        ints[at + layout.NEXT] += at
-        ints[layout.TALLEST] = max(ints[layout.TALLEST], rows)
-        ints[layout.WIDEST] = max(ints[layout.WIDEST], ints[at + layout.COMPONENTS])
-        first = at + layout.RECORD
+        rows = record.rows
+        slots = record.slots
+        size = record.par
+        record.row = row
+        record.block = block
+        record.par = par
+        record.next += at
+        system.tallest = max(system.tallest, rows)
+        system.widest = max(system.widest, record.components)
+        bodies = ints[at + RECORD :]
         for s in range(slots):
-            number = numbered(numbers, ints[first + s])
+            number = numbered(numbers, bodies[s])
             if number < 0:
                 return k
             i = s
-            while i > 0 and ints[first + i - 1] > number:
-                ints[first + i] = ints[first + i - 1]
+            while i > 0 and bodies[i - 1] > number:
+                bodies[i] = bodies[i - 1]
                 i -= 1
-            ints[first + i] = number
-        for f in range(first + slots, ints[at + layout.NEXT], layout.FEATURE):
-            if ints[f + layout.KIND] == layout.ANGLE:
-                ints[f + layout.SOURCE] = numbered(numbers, ints[f + layout.SOURCE])
-                if ints[f + layout.SOURCE] < 0:
+            bodies[i] = number
+        for f in range(at + RECORD + slots, record.next, FEATURE):
+            feature = Feature(ints[f:])
+            if feature.kind == ANGLE:
+                feature.source = numbered(numbers, feature.source)
+                if feature.source < 0:
                     return k
                 continue
-            ints[f + layout.SOURCE] += par
-            if ints[f + layout.BODY] >= 0:
-                number = numbered(numbers, ints[f + layout.BODY])
-                ints[f + layout.BODY] = number
+            feature.source += par
+            if feature.body >= 0:
+                number = numbered(numbers, feature.body)
+                feature.body = number
                 i = 0
-                while ints[first + i] != number:
+                while bodies[i] != number:
                     i += 1
-                ints[f + layout.SLOT] = i
+                feature.slot = i
         row += rows
         block += rows * slots
         par += size
-        at = ints[at + layout.NEXT]
-    starts[ints[layout.CONSTRAINTS]] = at
-    ints[layout.ROWS_TOTAL] = row
-    ints[layout.BLOCKS] = block
-    ints[layout.ANGLE_TABLE] = at
-    for _ in range(ints[layout.ANGLES]):
-        for i in range(2):
-            if ints[at + i] >= 0:
-                ints[at + i] = numbered(numbers, ints[at + i])
-                if ints[at + i] < 0:
-                    return ints[layout.CONSTRAINTS]
-        ints[at + layout.ANGLE_SOURCE] = par
-        at += layout.ANGLE_RECORD
-        par += 9
+        at = record.next
+    starts[system.constraints] = at
+    system.rows = row
+    system.blocks = block
+    ints[ANGLE_TABLE] = at
+    for _ in range(system.angles):
+        angle = AngleRecord(ints[at:])
+        if angle.a >= 0:
+            angle.a = numbered(numbers, angle.a)
+            if angle.a < 0:
+                return system.constraints
+        if angle.b >= 0:
+            angle.b = numbered(numbers, angle.b)
+            if angle.b < 0:
+                return system.constraints
+        angle.source = par
+        at += ANGLE_RECORD
+        par += AXES
     return -1
 
 
@@ -88,17 +111,19 @@ def center_features(ints, floats, absolute, points, sizes, counts):
     points [m], shape (bodies + 1, 3), in body axes, the last row for the ground, which is the origin of the solvers;
     sizes [m], shape (bodies + 1,): twice the largest distance of a point from the centroid, or zero.
     """
-    bodies = ints[layout.BODIES]
+    system = SystemTable(ints)
+    bodies = system.bodies
     for sweep in range(3):
-        record = layout.HEADER
-        for _ in range(ints[layout.CONSTRAINTS]):
-            first = record + layout.RECORD + ints[record + layout.SLOTS]
-            for at in range(first, ints[record + layout.NEXT], layout.FEATURE):
-                if ints[at + layout.KIND] == layout.POINT:
-                    body = ints[at + layout.BODY]
+        at = HEADER
+        for _ in range(system.constraints):
+            record = Record(ints[at:])
+            for f in range(at + RECORD + record.slots, record.next, FEATURE):
+                feature = Feature(ints[f:])
+                if feature.kind == POINT:
+                    body = feature.body
                     if body < 0:
                         body = bodies
-                    s = floats[ints[at + layout.SOURCE] :]
+                    s = floats[feature.source :]
                     c = points[3 * body :]
                     if sweep == 0:
                         counts[body] += 1.0
@@ -115,7 +140,7 @@ def center_features(ints, floats, absolute, points, sizes, counts):
                     elif body < bodies or not absolute:
                         for i in range(3):
                             s[i] -= c[i]
-            record = ints[record + layout.NEXT]
+            at = record.next
         for b in range(bodies + 1):
             largest = 0.0
             for i in range(3 * b, 3 * b + 3):
@@ -132,32 +157,33 @@ def center_features(ints, floats, absolute, points, sizes, counts):
 @exact_inner
 def link_bodies(ints, starts, links):
     """Constraints by body: those that touch body b have their records in links[starts[b]:starts[b + 1]]."""
-    bodies = ints[layout.BODIES]
+    system = SystemTable(ints)
+    bodies = system.bodies
     for b in range(bodies + 2):
         starts[b] = 0
     for sweep in range(2):
-        record = layout.HEADER
-        for _ in range(ints[layout.CONSTRAINTS]):
-            for i in range(record + layout.RECORD, record + layout.RECORD + ints[record + layout.SLOTS]):
-                b = ints[i]
+        at = HEADER
+        for _ in range(system.constraints):
+            record = Record(ints[at:])
+            for s in range(record.slots):
+                b = record.bodies[s]
                 if sweep == 0:
                     starts[b + 2] += 1
                 else:
-                    links[starts[b + 1]] = record
+                    links[starts[b + 1]] = at
                     starts[b + 1] += 1
-            record = ints[record + layout.NEXT]
+            at = record.next
         if sweep == 0:
             for b in range(2, bodies + 2):
                 starts[b] += starts[b - 1]
 
 
 @exact_inner
-def rod(ints, floats, record, rods):
+def rod(record, floats, rods):
     """Length [m] of the rod that a constraint is; zero for most.  rods: codes of the primitives of a distance."""
-    code = ints[record + layout.CODE]
     for k in range(rods.size):
-        if code == rods[k]:
-            return floats[ints[record + layout.PAR]]
+        if record.code == rods[k]:
+            return floats[record.par]
     return 0.0
 
 
@@ -171,25 +197,26 @@ def characteristic_length(ints, floats, rods, sizes, order, starts, links, queue
     None of this depends on the order of bodies or constraints.
     Returns −1 where order is needed and has not the size of it.
     """
-    bodies = ints[layout.BODIES]
+    system = SystemTable(ints)
+    bodies = system.bodies
     for b in range(bodies):
         level[b] = 0
         depth[b] = 0.0
     longest = sizes[bodies]
     head = 0
     tail = 0
-    record = layout.HEADER
-    for _ in range(ints[layout.CONSTRAINTS]):
-        length = rod(ints, floats, record, rods)
+    at = HEADER
+    for _ in range(system.constraints):
+        record = Record(ints[at:])
+        length = rod(record, floats, rods)
         longest = max(longest, length)
-        first = record + layout.RECORD
-        slots = ints[record + layout.SLOTS]
         grounded = False
-        for at in range(first + slots, ints[record + layout.NEXT], layout.FEATURE):
-            grounded = grounded or (ints[at + layout.BODY] < 0 and ints[at + layout.KIND] < layout.ANGLE)
+        for f in range(at + RECORD + record.slots, record.next, FEATURE):
+            feature = Feature(ints[f:])
+            grounded = grounded or (feature.body < 0 and feature.kind < ANGLE)
         if grounded:
-            for i in range(first, first + slots):
-                b = ints[i]
+            for s in range(record.slots):
+                b = record.bodies[s]
                 reach = sizes[b] + length
                 if level[b] == 0:
                     level[b] = 1
@@ -197,7 +224,7 @@ def characteristic_length(ints, floats, rods, sizes, order, starts, links, queue
                     queue[tail] = b
                     tail += 1
                 depth[b] = min(depth[b], reach)
-        record = ints[record + layout.NEXT]
+        at = record.next
     seed = 0
     sign = 1
     while True:
@@ -206,10 +233,10 @@ def characteristic_length(ints, floats, rods, sizes, order, starts, links, queue
             head += 1
             longest = max(longest, depth[b])
             for k in range(starts[b], starts[b + 1]):
-                record = links[k]
-                length = rod(ints, floats, record, rods)
-                for i in range(record + layout.RECORD, record + layout.RECORD + ints[record + layout.SLOTS]):
-                    other = ints[i]
+                record = Record(ints[links[k] :])
+                length = rod(record, floats, rods)
+                for s in range(record.slots):
+                    other = record.bodies[s]
                     reach = depth[b] + sizes[other] + length
                     if level[other] == 0:
                         level[other] = level[b] + sign
@@ -237,14 +264,16 @@ def group_bodies(ints, leader):
 
     Returns whether all bodies are of one group.
     """
-    bodies = ints[layout.BODIES]
+    system = SystemTable(ints)
+    bodies = system.bodies
     for b in range(bodies):
         leader[b] = -1
-    record = layout.HEADER
-    for _ in range(ints[layout.CONSTRAINTS]):
-        first = ints[record + layout.RECORD] if ints[record + layout.SLOTS] > 0 else 0
-        for i in range(record + layout.RECORD, record + layout.RECORD + ints[record + layout.SLOTS]):
-            b = ints[i]
+    at = HEADER
+    for _ in range(system.constraints):
+        record = Record(ints[at:])
+        first = record.bodies[0] if record.slots > 0 else 0
+        for s in range(record.slots):
+            b = record.bodies[s]
             if leader[b] < 0:
                 leader[b] = b
             while leader[b] != b:
@@ -257,7 +286,7 @@ def group_bodies(ints, leader):
             else:
                 leader[first] = b
                 first = b
-        record = ints[record + layout.NEXT]
+        at = record.next
     whole = True
     for b in range(bodies):
         if leader[b] >= 0:
@@ -274,7 +303,7 @@ def largest_coordinate(drawn, points):
     for i in range(points.size):
         largest = max(largest, abs(points[i]))
     for i in range(drawn.size):
-        if i % layout.POSE < 3:
+        if i % POSE < 3:
             largest = max(largest, abs(drawn[i]))
     return largest
 
@@ -294,10 +323,11 @@ def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch
     ground, that at 2·bodies + 1 is the largest coordinate that was drawn [m].  points ← centroids of the bodies'
     points, then of the ground's.
     """
-    count = ints[layout.BODIES]
+    system = SystemTable(ints)
+    count = system.bodies
     measures = results[: 3 * count + 3]
     points = results[3 * count + 3 :]
-    starts = tables[: ints[layout.CONSTRAINTS] + 1]
+    starts = tables[: system.constraints + 1]
     level = tables[starts.size :]
     if order.size == 0:
         if numbers.size > 0:
@@ -347,18 +377,19 @@ def change_frames(ints, floats, frames):
 
     frames, 7 floats per body: origin [m] and unit quaternion old ← new, in the frames that the features are in.
     """
-    record = layout.HEADER
-    for _ in range(ints[layout.CONSTRAINTS]):
-        first = record + layout.RECORD + ints[record + layout.SLOTS]
-        for at in range(first, ints[record + layout.NEXT], layout.FEATURE):
-            kind = ints[at + layout.KIND]
-            if kind < layout.ANGLE and ints[at + layout.BODY] >= 0:
-                c = frames[layout.POSE * ints[at + layout.BODY] :]
-                v = floats[ints[at + layout.SOURCE] :]
-                if kind == layout.POINT:
+    system = SystemTable(ints)
+    at = HEADER
+    for _ in range(system.constraints):
+        record = Record(ints[at:])
+        for f in range(at + RECORD + record.slots, record.next, FEATURE):
+            feature = Feature(ints[f:])
+            if feature.kind < ANGLE and feature.body >= 0:
+                c = frames[POSE * feature.body :]
+                v = floats[feature.source :]
+                if feature.kind == POINT:
                     for i in range(3):
                         v[i] -= c[i]
-                if kind != layout.ORIENTATION:
+                if feature.kind != ORIENTATION:
                     rotate_back(c[3:], v)
                     continue
                 for i in range(1, 4):  # a* ⊗ v = (v* ⊗ a)*
@@ -366,14 +397,13 @@ def change_frames(ints, floats, frames):
                 multiply(v, c[3], c[4], c[5], c[6])
                 for i in range(1, 4):
                     v[i] = -v[i]
-        record = ints[record + layout.NEXT]
-    at = ints[layout.ANGLE_TABLE]
-    for _ in range(ints[layout.ANGLES]):
+        at = record.next
+    for k in range(system.angles):
+        angle = AngleRecord(system.angle_table, k)
         for i in range(3):  # x, y on body a, v on body b
-            b = ints[at + layout.ANGLE_B] if i == 2 else ints[at + layout.ANGLE_A]
+            b = angle.b if i == 2 else angle.a
             if b >= 0:
-                rotate_back(frames[layout.POSE * b + 3 :], floats[ints[at + layout.ANGLE_SOURCE] + 3 * i :])
-        at += layout.ANGLE_RECORD
+                rotate_back(frames[POSE * b + 3 :], floats[angle.source + 3 * i :])
 
 
 @exact
@@ -388,15 +418,15 @@ def shift_reference(bodies, frames, origin, sign, q):
     stride = frames.size // bodies if bodies > 0 else 3
     for b in range(bodies):
         c = frames[stride * b :]
-        p = q[layout.POSE * b + 3 :]
+        p = q[POSE * b + 3 :]
         if sign < 0.0:
             square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
             norm = sqrt(square)
             for i in range(4):
                 p[i] /= norm
-            if stride == layout.POSE:
+            if stride == POSE:
                 multiply(p, c[3], -c[4], -c[5], -c[6])
-        r = q[layout.POSE * b :]
+        r = q[POSE * b :]
         e0 = p[0]
         e1 = p[1]
         e2 = p[2]
@@ -411,5 +441,5 @@ def shift_reference(bodies, frames, origin, sign, q):
         r[0] = (r[0] - sign * origin[0]) + (c0 + e0 * u0 + e2 * u2 - e3 * u1)
         r[1] = (r[1] - sign * origin[1]) + (c1 + e0 * u1 + e3 * u0 - e1 * u2)
         r[2] = (r[2] - sign * origin[2]) + (c2 + e0 * u2 + e1 * u1 - e2 * u0)
-        if stride == layout.POSE and sign > 0.0:
+        if stride == POSE and sign > 0.0:
             multiply(p, c[3], c[4], c[5], c[6])

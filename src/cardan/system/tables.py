@@ -133,6 +133,8 @@ POSE: Final = 7  # floats per body in q: r, p
 
 MATRIX: Final = 9  # floats of a rotation matrix, row by row
 
+AXES: Final = 9  # floats of three axes, from which a counted angle is read
+
 # rotation of a joint in a spanning tree: none, one angle, two of a cross, four Euler parameters; or a motion of the
 # user's own, whose coordinates all count as translations
 STILL, ABOUT_Z, CROSSED, ANYHOW, BY_USER = range(5)
