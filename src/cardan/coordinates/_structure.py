@@ -6,9 +6,9 @@ rows.  These kernels are interpreted at first (:mod:`cardan.lazy`): they use no 
 
 from cardan.kernel.jit import exact
 from cardan.solvers.tables import Constraint, Structure
-from cardan.system import tables as layout
+from cardan.system.tables import HEADER, POSE, Record, SystemTable
 
-HEADER, RECORD = Structure.size, Constraint.size
+STRUCTURE, CONSTRAINT = Structure.size, Constraint.size
 OFFSETS, ROTATIONS = Structure.offsets.first, Structure.rotations.first
 
 LENGTHS = 3  # unknowns of a body that are lengths; a rotation follows
@@ -22,46 +22,48 @@ def fill_structure(ints, width, normalised, work, out):
 
     ``work``: floats the evaluator needs.
     """
-    bodies = ints[layout.BODIES]
-    free = ints[layout.FREE]
-    count = ints[layout.CONSTRAINTS]
+    system = SystemTable(ints)
+    bodies = system.bodies
+    free = system.free
+    count = system.constraints
     extra = bodies if normalised else 0
-    at = HEADER
-    record = layout.HEADER
+    at = STRUCTURE
+    place = HEADER
     for _ in range(count):
-        slots = ints[record + layout.SLOTS]
-        wide = ints[record + layout.WIDE]
+        record = Record(ints[place:])
+        slots = record.slots
+        wide = record.wide
         constraint = Constraint(out[at:])
-        constraint.row = ints[record + layout.ROW]
-        constraint.rows = ints[record + layout.ROWS]
-        constraint.entry = ints[record + layout.BLOCK] * width + ints[record + layout.EXTRA]
+        constraint.row = record.row
+        constraint.rows = record.rows
+        constraint.entry = record.block * width + record.extra
         constraint.slots = slots + wide
         for s in range(slots):
-            constraint.blocks[s] = ints[record + layout.RECORD + s]
+            constraint.blocks[s] = record.bodies[s]
         for s in range(wide):
-            constraint.blocks[slots + s] = bodies + ints[ints[record + layout.LINKS] + s]
-        at += RECORD + slots + wide
-        record = ints[record + layout.NEXT]
+            constraint.blocks[slots + s] = bodies + ints[record.links + s]
+        at += CONSTRAINT + slots + wide
+        place = record.next
     for b in range(extra):
         constraint = Constraint(out[at:])
-        constraint.row = ints[layout.ROWS_TOTAL] + b
+        constraint.row = system.rows + b
         constraint.rows = 1
-        constraint.entry = (ints[layout.BLOCKS] + b) * width + ints[layout.EXTRAS]
+        constraint.entry = (system.blocks + b) * width + system.extras
         constraint.slots = 1
         constraint.blocks[0] = b
-        at += RECORD + 1
+        at += CONSTRAINT + 1
     blocks = bodies + free
     rotations = at + blocks + 1
     for b in range(blocks + 1):
         out[at + b] = width * b if b <= bodies else width * bodies + b - bodies
         out[rotations + b] = LENGTHS if b < bodies or free == 0 else 1
     structure = Structure(out)
-    structure.rows = ints[layout.ROWS_TOTAL] + extra
+    structure.rows = system.rows + extra
     structure.unknowns = width * bodies + free
     structure.constraints = count + extra
     structure.blocks = blocks
-    structure.jacobian_size = (ints[layout.BLOCKS] + extra) * width + ints[layout.EXTRAS]
-    structure.coordinates = layout.POSE * bodies + ints[layout.VARIABLES] + ints[layout.ANGLES]
+    structure.jacobian_size = (system.blocks + extra) * width + system.extras
+    structure.coordinates = POSE * bodies + system.variables + system.angles
     structure.work = work
     out[OFFSETS] = at
     out[ROTATIONS] = rotations
