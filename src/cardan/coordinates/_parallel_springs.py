@@ -12,7 +12,7 @@ from cardan.kernel.jit import exact
 from cardan.kernel.memory import call_evaluator, cut, pointer, tail
 from cardan.solvers._gradient import GROUP, add_bound, add_pull, block_step, is_due, row_width, scale_group, scale_step
 from cardan.solvers.tables import JACOBIAN, RETRACT, Constraint, Slope, Structure, Sums
-from cardan.system import tables as layout
+from cardan.system.tables import HEADER, POSE, RECORD, Feature, Record, SystemTable
 
 STRUCTURE, CONSTRAINT = Structure.size, Constraint.size
 
@@ -20,9 +20,11 @@ STRUCTURE, CONSTRAINT = Structure.size, Constraint.size
 @exact
 def fill_shares(ints, structure, parts, places, members, numbers):
     """Tables of all groups of constraints.  numbers: −1 for each body, before and after."""
+    ints = pointer(ints)
+    parts = pointer(parts)
     structure = pointer(structure)
-    count = ints[layout.CONSTRAINTS]
-    record = layout.HEADER
+    count = SystemTable(ints).constraints
+    at = HEADER
     constraint = STRUCTURE
     end = 0
     member = 0
@@ -36,36 +38,37 @@ def fill_shares(ints, structure, parts, places, members, numbers):
         place.constraints = constraints
         place.row = Constraint(tail(structure, constraint)).row
         place.entry = Constraint(tail(structure, constraint)).entry
-        row = ints[record + layout.ROW]
-        block = ints[record + layout.BLOCK]
-        for i in range(layout.HEADER):
+        row = Record(tail(ints, at)).row
+        block = Record(tail(ints, at)).block
+        for i in range(HEADER):
             parts[first + i] = ints[i]
-        end += layout.HEADER
+        end += HEADER
         bodies = 0
         for _ in range(constraints):
-            size = ints[record + layout.NEXT] - record
+            size = Record(tail(ints, at)).next - at
             for i in range(size):
-                parts[end + i] = ints[record + i]
-            parts[end + layout.ROW] -= row
-            parts[end + layout.BLOCK] -= block
-            parts[end + layout.NEXT] = end + size - first
-            slots = ints[record + layout.SLOTS]
-            for s in range(slots):
-                body = ints[record + layout.RECORD + s]
+                parts[end + i] = ints[at + i]
+            record = Record(tail(parts, end))
+            record.row -= row
+            record.block -= block
+            record.next = end + size - first
+            for s in range(record.slots):
+                body = record.bodies[s]
                 if numbers[body] < 0:
                     numbers[body] = bodies
                     members[member + bodies] = body
                     bodies += 1
-                parts[end + layout.RECORD + s] = numbers[body]
-            for k in range(ints[record + layout.FEATURES]):
-                at = layout.RECORD + slots + layout.FEATURE * k + layout.BODY
-                if ints[record + at] >= 0:
-                    parts[end + at] = numbers[ints[record + at]]
+                record.bodies[s] = numbers[body]
+            for k in range(record.features):
+                feature = Feature(tail(parts, end + RECORD + record.slots), k)
+                if feature.body >= 0:
+                    feature.body = numbers[feature.body]
             end += size
-            record = ints[record + layout.NEXT]
+            at += size
             constraint += CONSTRAINT + Constraint(tail(structure, constraint)).slots
-        parts[first + layout.BODIES] = bodies
-        parts[first + layout.CONSTRAINTS] = constraints
+        part = SystemTable(tail(parts, first))
+        part.bodies = bodies
+        part.constraints = constraints
         place.bodies = bodies
         for k in range(bodies):
             numbers[members[member + k]] = -1
@@ -109,19 +112,19 @@ def evaluate_groups(springs, first, last, q, work):
     springs = Springs(springs)
     structure = springs.structure
     bodies = structure.blocks
-    counted = structure.coordinates - layout.POSE * bodies
+    counted = structure.coordinates - POSE * bodies
     is_measured = springs.control.measured != 0.0
     for group in range(first, last):
         place = Place(springs.places, group)
-        size = layout.POSE * place.bodies
+        size = POSE * place.bodies
         poses = cut(pointer(work), 0, size + counted)
         rest = tail(pointer(work), size + counted)
         for k in range(place.bodies):
-            pose = layout.POSE * springs.members[place.members + k]
-            for i in range(layout.POSE):
-                poses[layout.POSE * k + i] = q[pose + i]
+            pose = POSE * springs.members[place.members + k]
+            for i in range(POSE):
+                poses[POSE * k + i] = q[pose + i]
         for i in range(counted):
-            poses[size + i] = q[layout.POSE * bodies + i]
+            poses[size + i] = q[POSE * bodies + i]
         table = tail(springs.parts, place.ints)
         rows = tail(springs.r, place.row)
         entries = tail(springs.jacobian, place.entry)
@@ -183,7 +186,7 @@ def move_groups(springs, first, last, q, moved, gathers, work):
         count = offsets[end] - unknown
         delta = tail(springs.step, unknown)
         scale_step(control, count, tail(springs.direction, unknown), tail(springs.scales, rows + unknown), delta)
-        header[layout.BODIES] = end - begin
-        old = tail(pointer(q), layout.POSE * begin)
-        new = tail(pointer(moved), layout.POSE * begin)
+        SystemTable(header).bodies = end - begin
+        old = tail(pointer(q), POSE * begin)
+        new = tail(pointer(moved), POSE * begin)
         call_evaluator(springs.evaluator, RETRACT, header, springs.floats, old, delta, new, new, pointer(work))
