@@ -10,7 +10,6 @@ from math import floor, pi
 from cardan.constraints._calls import call_value
 from cardan.constraints._generated import evaluate_primitive
 from cardan.coordinates._records import (
-    AXES,
     axis,
     counted_angles,
     features,
@@ -23,7 +22,7 @@ from cardan.coordinates._records import (
 from cardan.kernel.jit import inner
 from cardan.kernel.memory import FIRST_ADDRESS, call_evaluator, cut, piece, tail
 from cardan.math._kernels import unwrapped
-from cardan.system.tables import ANGLE, ORIENTATION, POINT, SCALAR, AngleRecord, Feature
+from cardan.system.tables import ANGLE, AXES, ORIENTATION, POINT, SCALAR, AngleRecord, Feature
 
 TURN = 2.0 * pi
 SHORT = 0.25 * pi  # rad: if no body rotates further, an angle between two bodies changes by less than half a turn
