@@ -151,11 +151,11 @@ def set_drivers(job, control):
     for k in range(n):
         floats[Driver(job.drivers, k).place] = Jet(job.drive, first + k).value
     for k in range(job.timed):
-        place = job.timed_places[k]
         jet = Jet(job.drive, first + n + k)
-        floats[place] = jet.value
-        floats[place + 1] = jet.rate
-        floats[place + 2] = jet.acceleration
+        number = Jet(tail(floats, job.timed_places[k]))
+        number.value = jet.value
+        number.rate = jet.rate
+        number.acceleration = jet.acceleration
     control.drive_at += 1.0
 
 
@@ -189,15 +189,15 @@ def update_drift(job, q, work):
     drift = work.drift
     kept = tail(drift, job.rows)
     for k in range(job.timed):
-        place = places[k]
-        kept[k] = floats[place + 2]
-        floats[place + 2] = floats[place + 1]
-        floats[place + 1] = 0.0
+        number = Jet(tail(floats, places[k]))
+        kept[k] = number.acceleration
+        number.acceleration = number.rate
+        number.rate = 0.0
     evaluate(job, GAMMA, q, work.rest, drift, drift, work.evaluation)
     for k in range(job.timed):
-        place = places[k]
-        floats[place + 1] = floats[place + 2]
-        floats[place + 2] = kept[k]
+        number = Jet(tail(floats, places[k]))
+        number.rate = number.acceleration
+        number.acceleration = kept[k]
 
 
 @inner
