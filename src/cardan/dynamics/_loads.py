@@ -31,6 +31,7 @@ from cardan.dynamics.tables import (
     WIDTH,
     Control,
     Law,
+    LawCall,
     Linear,
     Loads,
     LoadWork,
@@ -45,7 +46,7 @@ from cardan.solvers.tables import JACOBIAN as JACOBIAN_OPERATION
 
 JACOBIAN = plain(JACOBIAN_OPERATION)
 LAW_SIZE = Law.size
-ARGUMENTS = 7  # of a recorded function: t, x, ẋ; its value; its derivatives
+EFFORT, SLOPES = plain(LawCall.effort.first), plain(LawCall.time_slope.first)
 
 
 @exact_inner
@@ -76,11 +77,12 @@ def effort(law, numbers, t, x, rate, scratch):
             e -= linear.coulomb * tanh(rate / linear.speed)
         return e
     if law.kind == RECORDED:
-        scratch[0] = t
-        scratch[1] = x
-        scratch[2] = rate
-        call_value(law.function, scratch, numbers, tail(scratch, 3), tail(scratch, 4))
-        return scratch[3]
+        call = LawCall(scratch)
+        call.time = t
+        call.coordinate = x
+        call.rate = rate
+        call_value(law.function, scratch, numbers, tail(scratch, EFFORT), tail(scratch, SLOPES))
+        return call.effort
     return 0.0
 
 
@@ -195,8 +197,8 @@ def _act(op, ints, floats, q, v, out, last, memory):
                 slope = -linear.stiffness
                 rate_slope = -linear.damping - linear.coulomb / linear.speed * (1.0 - slip * slip)
             elif law.kind == RECORDED:
-                slope = scratch[5]
-                rate_slope = scratch[6]
+                slope = LawCall(scratch).slope
+                rate_slope = LawCall(scratch).rate_slope
         if op == READ:
             result = Reading(out, k)
             result.coordinate = reading.coordinate

@@ -14,7 +14,7 @@ from cardan.coordinates import formulations
 from cardan.dynamics import tables
 from cardan.dynamics.functions import Called, NotFiniteError, Recorded
 from cardan.dynamics.loads import Load
-from cardan.dynamics.tables import WIDTH
+from cardan.dynamics.tables import WIDTH, LawCall
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Problem
@@ -109,7 +109,7 @@ class Forces:
         header = Structure(structure)
         rows, entries, evaluation = int(header.rows), int(header.jacobian_size), int(header.work)
         offsets = tables.LoadWork.plan(
-            evaluation=evaluation, x=rows, rates=rows, efforts=rows, scratch=_loads.ARGUMENTS, jacobian=entries
+            evaluation=evaluation, x=rows, rates=rows, efforts=rows, scratch=LawCall.size, jacobian=entries
         )
         self.work = int(offsets[-1])
         self.address: int = _loads.ACT

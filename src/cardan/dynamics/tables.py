@@ -241,6 +241,18 @@ class Reading(Table):
     rate_slope: Float  # ∂effort/∂rate
 
 
+class LawCall(Table):
+    """A call of the recorded function e(t, x, ẋ) of a law: its arguments, its value and its derivatives by them."""
+
+    time: Float  # [s]
+    coordinate: Float
+    rate: Float
+    effort: Float
+    time_slope: Float  # ∂e/∂t
+    slope: Float  # ∂e/∂x
+    rate_slope: Float  # ∂e/∂ẋ
+
+
 class Wrench(Table):
     """On a body."""
 
@@ -267,7 +279,7 @@ class LoadWork(Workspace):
     x: Piece  # coordinates
     rates: Piece  # ẋ
     efforts: Piece  # e
-    scratch: Piece  # arguments and value of one function, then a Reading
+    scratch: Piece  # a LawCall, then a Reading in its place
     jacobian: Piece
 
 
