@@ -21,6 +21,7 @@ from cardan.joints.tables import (
     REGULAR,
     STARTS,
     ZERO,
+    Candidate,
     PairShape,
     PairTable,
     Sample,
@@ -58,7 +59,7 @@ def start_from(table, x, w, i, j):
 
 @inner
 def rank_samples(table, w):
-    """ranks ← the pairs of samples that are most nearly opposite and close: score, numbers.  ON_CURVE: the nearest.
+    """ranks ← the pairs of samples that are most nearly opposite and close.  ON_CURVE: the nearest.
 
     aim ← of the pairs whose curvatures allow a contact at any angle about the normal, the best one.
     """
@@ -67,12 +68,13 @@ def rank_samples(table, w):
     numbers = table.numbers
     side = numbers.side
     scale = numbers.extent * numbers.extent
-    top = w.ranks
     for k in range(STARTS):
-        top[3 * k] = NONE
-        top[3 * k + 1] = 0.0
-        top[3 * k + 2] = 0.0
-    w.aim[0] = NONE
+        rank = Candidate(w.ranks, k)
+        rank.score = NONE
+        rank.first = 0.0
+        rank.second = 0.0
+    aim = Candidate(w.aim)
+    aim.score = NONE
     moved = w.moved
     endless = table.endless
     on_curve = table.form == ON_CURVE
@@ -100,20 +102,24 @@ def rank_samples(table, w):
             if opposed:
                 score += scale * (1.0 + cosine) * (1.0 + cosine)
             bent = b.least_bent + (a.least_bent if side > 0.0 else -a.most_bent)
-            if opposed and score < w.aim[0] and bent * numbers.extent > ROUND:
-                w.aim[0] = score
-                w.aim[1] = i
-                w.aim[2] = j
+            if opposed and score < aim.score and bent * numbers.extent > ROUND:
+                aim.score = score
+                aim.first = i
+                aim.second = j
             k = STARTS
-            while k > 0 and score < top[3 * k - 3]:
+            while k > 0 and score < Candidate(w.ranks, k - 1).score:
                 k -= 1
                 if k < STARTS - 1:
-                    for c in range(3):
-                        top[3 * k + 3 + c] = top[3 * k + c]
+                    worse = Candidate(w.ranks, k)
+                    rank = Candidate(w.ranks, k + 1)
+                    rank.score = worse.score
+                    rank.first = worse.first
+                    rank.second = worse.second
             if k < STARTS:
-                top[3 * k] = score
-                top[3 * k + 1] = i
-                top[3 * k + 2] = j
+                rank = Candidate(w.ranks, k)
+                rank.score = score
+                rank.first = i
+                rank.second = j
 
 
 @inner
@@ -151,10 +157,9 @@ def search(table, x, w, width, known):
         for p in range(width):
             saved[p] = x[PARAMETERS + p]
     for k in range(STARTS):  # `newton` overwrites the first of them, when it is in use
-        if k == 0 or w.ranks[3 * k] < NONE:
-            i = int(w.ranks[3 * k + 1])
-            j = int(w.ranks[3 * k + 2])
-            start_from(table, x, w, i, j)
+        rank = Candidate(w.ranks, k)
+        if k == 0 or rank.score < NONE:
+            start_from(table, x, w, int(rank.first), int(rank.second))
             status = newton(table, x, w, TRIED, False)
             value = distance(table, w)
             if status == REGULAR and crosses(table, w):
@@ -171,8 +176,9 @@ def search(table, x, w, width, known):
                 found = status
                 for p in range(width):
                     saved[p] = x[PARAMETERS + p]
-    if found != REGULAR and w.aim[0] < NONE:
-        start_from(table, x, w, int(w.aim[1]), int(w.aim[2]))
+    aim = Candidate(w.aim)
+    if found != REGULAR and aim.score < NONE:
+        start_from(table, x, w, int(aim.first), int(aim.second))
         return AIMED
     for p in range(width):
         x[PARAMETERS + p] = saved[p]

@@ -94,6 +94,14 @@ FRAMES: Final = 4  # features of both frames
 PARAMETERS: Final = PairInput.size  # of x: contact coordinates are behind these
 
 
+class Candidate(Table):
+    """Two samples from which a contact may be sought."""
+
+    score: Float  # the less, the better [m²]
+    first: Float  # numbers of the samples
+    second: Float
+
+
 class PairWork(Table):
     """The workspace of a pair, behind its contact coordinates; vectors are in the axes of a."""
 
@@ -111,11 +119,11 @@ class PairWork(Table):
     per_length: Float[4]  # 1/|T|
     held: Float[4]  # ≠ 0: the coordinate is at a bound
     latest: Float[12]  # u, Ω; or axes
-    ranks: Float[3 * STARTS]  # STARTS pairs of samples: score, numbers; or PairMotion
+    ranks: Float[3 * STARTS]  # STARTS candidates, the best one first; or PairMotion
     moved: Float[6]  # a sample of b: point and normal
     saved: Float[6]  # contact coordinates
     spare: Float[3]
-    aim: Float[3]  # score and numbers of the pair of samples to which the bodies are led
+    aim: Float[3]  # the Candidate to which the bodies are led
     least: Float  # the least relative curvature, times the size
     most: Float  # the sum of the largest curvatures of both shapes, times the size
     e: Float[4]  # of a path: quaternion of the moving frame
