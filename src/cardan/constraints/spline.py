@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 from cardan.calls import explained, explains
 from cardan.constraints.expression import Scalar, TracingError
 from cardan.constraints.jets import Jet
+from cardan.constraints.tables import SplineTable
 from cardan.errors import ModelError
 
 SMOOTH: Final = 1e-8  # largest jump of a value or slope at a breakpoint, relative to the largest value or slope
 BEYOND: Final = 1e-9  # of the range: rounding of a time or coordinate at its ends
 MOST_DEGREE: Final = 15
+
+# positions in the table, which is a tuple
+_PIECES, _DEGREE, _PERIOD = SplineTable.pieces.first, SplineTable.degree.first, SplineTable.period.first
+_BREAKS = SplineTable.breaks.first
 
 
 class BeyondError(ValueError):
@@ -28,8 +33,8 @@ class BeyondError(ValueError):
 class Spline:
     """A smooth piecewise polynomial, for m.drive and m.couple; made by :func:`cardan.spline`, or of a SciPy spline.
 
-    ``table``: number of pieces, degree, period (0: none), breakpoints, and the coefficients of each piece, highest
-    power first, of the distance from its first breakpoint.  ``points``: x and y of a spline made by cd.spline.
+    ``table``: ``tables.SplineTable``; coefficients are of powers of the distance from the first breakpoint of a piece,
+    highest power first.  ``points``: x and y of a spline made by cd.spline.
     """
 
     table: tuple[float, ...]
@@ -38,23 +43,23 @@ class Spline:
     @property
     def breaks(self) -> tuple[float, ...]:
         """The breakpoints, one more than pieces."""
-        return self.table[3 : 4 + int(self.table[0])]
+        return self.table[_BREAKS : _BREAKS + 1 + int(self.table[_PIECES])]
 
     @property
     def coefficients(self) -> tuple[tuple[float, ...], ...]:
         """Of each piece, highest power first."""
-        first, size = 4 + int(self.table[0]), 1 + int(self.table[1])
+        first, size = _BREAKS + 1 + int(self.table[_PIECES]), 1 + int(self.table[_DEGREE])
         return tuple(self.table[k : k + size] for k in range(first, len(self.table), size))
 
     @property
     def is_periodic(self) -> bool:
         """Whether it repeats with a period."""
-        return self.table[2] > 0.0
+        return self.table[_PERIOD] > 0.0
 
     @property
     def range(self) -> tuple[float, float]:
         """The first and the last breakpoint."""
-        return self.table[3], self.table[3 + int(self.table[0])]
+        return self.table[_BREAKS], self.table[_BREAKS + int(self.table[_PIECES])]
 
     @property
     def samples(self) -> tuple[float, ...]:
@@ -70,13 +75,12 @@ class Spline:
         if not self.is_periodic and outside.any():
             where = np.atleast_1d(x)[outside][0]
             raise BeyondError(f"the spline is defined from {low:g} to {high:g}, not at {where:g}")
-        pieces, degree, period = int(self.table[0]), int(self.table[1]), self.table[2]
-        breaks = np.array(self.table[3 : 4 + pieces])
-        coefficients = np.array(self.table[4 + pieces :]).reshape(pieces, degree + 1)
+        degree, period = int(self.table[_DEGREE]), self.table[_PERIOD]
+        breaks, coefficients = np.array(self.breaks), np.array(self.coefficients)
         at = np.asarray(x, dtype=np.float64)
         if period:
             at = at - period * np.floor((at - breaks[0]) / period)
-        piece = np.clip(np.searchsorted(breaks, at, side="right") - 1, 0, pieces - 1)
+        piece = np.clip(np.searchsorted(breaks, at, side="right") - 1, 0, len(coefficients) - 1)
         own, s = coefficients[piece], at - breaks[piece]
         found = np.zeros_like(s)
         for k in range(degree + 1 - order):

@@ -37,6 +37,15 @@ class Instruction(Table):
     d: Int
 
 
+class SplineTable(Table):
+    """A piecewise polynomial: see :mod:`cardan.constraints._spline`."""
+
+    pieces: Float  # number of them
+    degree: Float  # d
+    period: Float  # 0: none
+    breaks: Float[...]  # breakpoints, one more than pieces; then of each piece its coefficients a_0 … a_d
+
+
 class Tape(Table):
     """A recorded function as instructions."""
 
