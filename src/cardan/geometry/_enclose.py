@@ -18,7 +18,7 @@ from math import sqrt
 
 from cardan.geometry import tables
 from cardan.geometry._quotient import locate
-from cardan.geometry.tables import ENCLOSURE_MORE, Limit, ShapeFloats, ShapeInts
+from cardan.geometry.tables import ENCLOSURE_MORE, Enclosure, Limit, ShapeFloats, ShapeInts
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import cut, tail
 
@@ -95,6 +95,7 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
     w0 = D[3]
     unit = 1.0 / w0
     if op == tables.ENCLOSE:
+        enclosure = Enclosure(out)
         for c in range(3):
             p = tail(D, c)
             last = 3 - c  # p[last] is the weight
@@ -109,12 +110,12 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
             # half of s² and t², and all of d w, in place of what the sweep adds
             total = 0.5 * (abs(ss) + abs(tt)) + abs(d * ws) + abs(d * wt)
             W[c] = total - abs(ss - d * ws) - abs(tt - d * wt)
-            out[c] = center + d
-            out[3 + c] = e
-            out[6 + c] = f
-        x, y, z = out[0], out[1], out[2]
-        ex, ey, ez = out[3], out[4], out[5]
-        fx, fy, fz = out[6], out[7], out[8]
+            enclosure.center[c] = center + d
+            enclosure.edge_u[c] = e
+            enclosure.edge_v[c] = f
+        x, y, z = enclosure.center[0], enclosure.center[1], enclosure.center[2]
+        ex, ey, ez = enclosure.edge_u[0], enclosure.edge_u[1], enclosure.edge_u[2]
+        fx, fy, fz = enclosure.edge_v[0], enclosure.edge_v[1], enclosure.edge_v[2]
         tx, ty, tz, others = W[0], W[1], W[2], abs(w0)
         beyond = across = 0.0
         left = w0
@@ -138,7 +139,7 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
         tx += beyond * abs(ex) + across * abs(fx)
         ty += beyond * abs(ey) + across * abs(fy)
         tz += beyond * abs(ez) + across * abs(fz)
-        out[9] = sqrt(tx * tx + ty * ty + tz * tz) / max(2.0 * w0 - others, least)
+        enclosure.radius = sqrt(tx * tx + ty * ty + tz * tz) / max(2.0 * w0 - others, least)
         return 0
     others = 0.0
     cx, cy, cz = D[0] * unit, D[1] * unit, D[2] * unit

@@ -11,7 +11,7 @@ The evaluator of the shape is called at the address behind its integers.
 from math import sqrt
 
 from cardan.geometry import tables
-from cardan.geometry.tables import BOUNDS, RETRACT, ShapeInts
+from cardan.geometry.tables import BOUNDS, RETRACT, Enclosure, ShapeInts
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import call_evaluator, cut, tail
 
@@ -33,24 +33,27 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
     call_evaluator(shape.more[0], ORDER, ints, floats, q, q, S, S, tail(work, 18))
     a, b = step[0], 0.0
     freedoms = shape.freedoms
-    for c in range(9):
-        out[c] = S[c] if c < 3 else 0.0
+    enclosure = Enclosure(out)
+    for c in range(3):
+        enclosure.center[c] = S[c]
+        enclosure.edge_u[c] = 0.0
+        enclosure.edge_v[c] = 0.0
     B = jacobian
     radius = 0.0
     if freedoms == 1:
         for c in range(3):
-            out[c] += 0.25 * a * a * S[6 + c]
-            out[3 + c] = a * S[3 + c]
+            enclosure.center[c] += 0.25 * a * a * S[6 + c]
+            enclosure.edge_u[c] = a * S[3 + c]
         radius = 0.25 * a * a * length(tail(S, 6)) + a * a * a * B[5] / 6.0
     elif freedoms == 2:
         b = step[1]
         for c in range(3):
-            out[c] += 0.25 * (a * a * S[9 + c] + b * b * S[15 + c])
-            out[3 + c] = a * S[3 + c]
-            out[6 + c] = b * S[6 + c]
+            enclosure.center[c] += 0.25 * (a * a * S[9 + c] + b * b * S[15 + c])
+            enclosure.edge_u[c] = a * S[3 + c]
+            enclosure.edge_v[c] = b * S[6 + c]
         radius = 0.25 * (a * a * length(tail(S, 9)) + b * b * length(tail(S, 15))) + a * b * length(tail(S, 12))
         radius += (a * a * (a * B[5] + 3.0 * b * B[6]) + b * b * (3.0 * a * B[7] + b * B[8])) / 6.0
-    out[9] = radius
+    enclosure.radius = radius
     return 0
 
 

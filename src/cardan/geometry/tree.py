@@ -16,7 +16,7 @@ from cardan.geometry.checks import FloatArray, IntArray
 from cardan.geometry.memory import Memory, address_of
 from cardan.geometry.patches import Patch
 from cardan.geometry.shape import Shape
-from cardan.geometry.tables import BOUNDS, NodeBox, NodeLinks, SearchWork, ShapeInts, TreeTable, enclosing
+from cardan.geometry.tables import BOUNDS, Enclosure, NodeBox, NodeLinks, SearchWork, ShapeInts, TreeTable, enclosing
 from cardan.lazy import LazyModule, direct
 
 _nodes = LazyModule("cardan.geometry._nodes")
@@ -157,11 +157,11 @@ class Tree:
 
 def call_enclosure(shape: Shape, box: FloatArray, op: int) -> FloatArray:
     """The enclosure (op 0: centre, two half edges, radius) or the derivative bounds (op 1) of a box inside one span."""
-    out = np.empty(10)
+    out = np.empty(Enclosure.size)
     work = np.empty(_work(shape.header))
     q = np.zeros(4)
     for i in range(shape.freedoms):
         q[i], q[2 + i] = 0.5 * (box[2 * i] + box[2 * i + 1]), 0.5 * (box[2 * i + 1] - box[2 * i])
     shape.table  # noqa: B018  (makes the table)
     _nodes.enclose_once(enclosure("cardan.geometry._enclose"), shape._table_address, op, q, out, work)
-    return out[:10] if op == 0 else out[:BOUNDS]
+    return out if op == 0 else out[:BOUNDS]
