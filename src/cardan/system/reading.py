@@ -1,6 +1,7 @@
-"""What Python reads of packed records: tuples with names, from a list of integers and the place of a record in it.
+"""Packed records in Python: tuples with names, from a list of integers and the place of a record in it.
 
-The names are those of the declarations in :mod:`cardan.system.tables`.  A template, before packing, is read at place 0.
+The names are those of the declarations in :mod:`cardan.system.tables`.  A template, before packing, is read at place 0,
+and made of the same tuples.
 """
 
 from __future__ import annotations
@@ -14,14 +15,19 @@ from cardan.system.tables import AngleRecord, Feature, Record, SystemTable
 if TYPE_CHECKING:
     from cardan.system.system import System
 
-# mypy wants the names as a literal, but the tables declare them
-_Feature: Any = namedtuple("_Feature", [*Feature.fields])  # type: ignore[misc]
-_Record: Any = namedtuple("_Record", [*Record.fields][:-1])  # type: ignore[misc]  # without the open field, bodies
+
+def _row(name: str, table: Any) -> Any:
+    """A tuple with the names of the single numbers of a table, which are zero where they are not given."""
+    names = [field for field, kind in table.fields.items() if kind.kind.count is None]
+    return namedtuple(name, names, defaults=[0] * len(names))
+
+
+FeatureRow, Head = _row("FeatureRow", Feature), _row("Head", Record)  # a Head has no bodies
 
 
 def record(ints: list[int], at: int = 0) -> Any:
     """The head of a record: ``code``, ``row``, ``rows``, ``par``, ``slots``, …"""
-    return _Record._make(ints[at : at + Record.size])
+    return Head._make(ints[at : at + Record.size])
 
 
 def bodies(ints: Any, at: int = 0) -> Any:
@@ -35,7 +41,7 @@ def features(ints: list[int], at: int = 0) -> list[Any]:
     size = Feature.size
     first = at + Record.size + ints[at + Record.slots.first]
     end = first + size * ints[at + Record.features.first]
-    return [_Feature._make(ints[k : k + size]) for k in range(first, end, size)]
+    return [FeatureRow._make(ints[k : k + size]) for k in range(first, end, size)]
 
 
 def template(packed: bytes) -> list[int]:

@@ -84,8 +84,8 @@ def with_variables(source: Source, variables: Variables) -> Source:
 
 def _template(primitive: Any, floats: tuple[float, ...], bindings: tuple[tuple[int, int], ...]) -> Record:
     """The record of a primitive without features."""
-    fields = (primitive.code, 0, primitive.rows, 0, len(floats), 0, 0, 0, layout.RECORD, 0, 0, 0)
-    tables = array("q", fields).tobytes(), array("d", floats).tobytes(), array("q", primitive.powers).tobytes()
+    head = reading.Head(code=primitive.code, rows=primitive.rows, par=len(floats), next=layout.RECORD)
+    tables = array("q", head).tobytes(), array("d", floats).tobytes(), array("q", primitive.powers).tobytes()
     return Record(primitive, *tables, None, 0.0, (), bindings)
 
 
@@ -105,7 +105,7 @@ def _activated(record: Record, book: Book, names: set[str]) -> Record:
     ints = array("q", record.ints).tolist()
     column = ints[layout.COMPONENTS]
     for position in chosen:
-        ints += (layout.SCALAR, -1, -1, position, column)
+        ints += reading.FeatureRow(layout.SCALAR, body=-1, slot=-1, source=position, column=column)
         column += 1
     ints[layout.CODE] = form.code
     ints[layout.FEATURES] += len(chosen)
