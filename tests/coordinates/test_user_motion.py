@@ -12,22 +12,10 @@ import cardan as cd
 from cardan.coordinates import formulations, relative, tree
 from layers import sampled
 from mechanisms import random_quaternion, unit
+from own_functions import hinge, turning
 
 FORMS = ["relative", "relative_euler_parameters"]
 DIFFERENCE = 1e-9
-
-
-@cd.primitive(
-    i="point", j="point", x="vector of i", y="vector of i", z="vector of j", unit=("m", "m", "m", "rad", "rad")
-)
-def hinge(i, j, x, y, z):
-    return [j - i, cd.dot(x, z), cd.dot(y, z)]
-
-
-@cd.joint_motion(angle="rad")
-def turning(angle):
-    c, s = cd.cos(angle), cd.sin(angle)
-    return ((c, -s, 0), (s, c, 0), (0, 0, 1)), (0, 0, 0)
 
 
 UNITS = ("m", "m", "rad", "rad", "m")
@@ -154,7 +142,7 @@ def first_difference(function, h=1e-3):
 def test_the_jacobian_is_the_derivative_along_retract(seed, form):
     system = random_mechanism(seed).system
     grown = tree.spanning_tree(system)
-    assert len(grown.own) >= 4
+    assert len(grown.user_motions) >= 4
     problem = formulations.problem(system, form)
     x = coordinates(system, form, seed)
     f, J = problem.jacobian(x)
@@ -167,7 +155,9 @@ def test_the_jacobian_is_the_derivative_along_retract(seed, form):
 
 
 def test_these_mechanisms_have_joints_of_ones_own_in_both_directions():
-    found = [one for seed in range(6) for one in tree.spanning_tree(random_mechanism(seed).system).own.values()]
+    found = [
+        one for seed in range(6) for one in tree.spanning_tree(random_mechanism(seed).system).user_motions.values()
+    ]
     assert {reverse for _, reverse in found} == {False, True}
     assert {motion.motion.name for motion, _ in found} == {"turning", "sliding_and_turning", "helix", "cam_motion"}
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from cardan.math import euler
 from cardan.system.parts import quaternion_from_columns
-from cardan.system.relations import Edge, Motion, OwnMotion, Place
+from cardan.system.relations import Edge, Motion, Place, UserMotion
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 from cardan.system.tables import ANYHOW, BY_USER, STILL
@@ -27,7 +27,7 @@ class Edges(NamedTuple):
     ``weights``: numbers of equations.
     ``frames``, shape (joints, 14): of a, then of b, each the quaternion reference ← frame and the origin [m] in the
     body's reference frame.  ``pitch`` [m/rad].  ``counted``: 1 + number of its angle among those counted, 0: none.
-    ``first``, ``size``: of the relations that it replaces, the number of the first and how many.  ``own``: of motions
+    ``first``, ``size``: of the relations that it replaces, the number of the first and how many.  ``user_motions``:
     of the user's own.
     """
 
@@ -41,14 +41,14 @@ class Edges(NamedTuple):
     counted: IntArray
     first: list[int]
     size: Sequence[int]
-    own: Sequence[OwnMotion | None]
+    user_motions: Sequence[UserMotion | None]
 
 
 def edges(system: System) -> Edges:
     """Every joint of the system that declares a motion."""
     names, number = list(system.edges), system.numbers()
     columns = zip(*system.edges.values(), strict=True) if names else ((),) * len(Edge._fields)
-    motions, places_a, places_b, sizes, equations, pitches, offsets, counted, _, own = columns
+    motions, places_a, places_b, sizes, equations, pitches, offsets, counted, _, user_motions = columns
     relations = system.constraints[::-1]
     first = dict(zip(relations, range(len(relations) - 1, -1, -1), strict=True))  # the last written is the first
     a, b = [[number[place.body] for place in places] for places in (places_a, places_b)]
@@ -60,7 +60,7 @@ def edges(system: System) -> Edges:
     if any(offsets):
         a_frames[:, 4:] += np.array(offsets)[:, None] * _rotated(a_frames[:, :4], _Z)
     frames, starts = np.hstack([a_frames, b_frames]), [first[name] for name in names]
-    return Edges(names, equations, motions, a, b, frames, np.array(pitches), angles, starts, sizes, own)
+    return Edges(names, equations, motions, a, b, frames, np.array(pitches), angles, starts, sizes, user_motions)
 
 
 def _frames(

@@ -54,10 +54,10 @@ class _Limbs:
         coordinates = translations + np.array([0, 1, 2, 4, 0])[rotation]
         widths = translations + np.array([0, 1, 2, 4 if euler else 3, 0])[rotation]
         lengths = translations.copy()  # unknowns that are lengths
-        for k, (own, _) in grown.own.items():
-            lengths[k] = own.motion.lengths
+        for k, (limb, _) in grown.user_motions.items():
+            lengths[k] = limb.motion.lengths
         free = widths > 0
-        self.has_own = bool(grown.own)  # motions of the user's own
+        self.has_user_motions = bool(grown.user_motions)
         self.widths: list[int] = widths.tolist()  # unknowns of each limb
         self.blocks: list[int] = np.where(free, np.cumsum(free) - 1, -1).tolist()  # −1: its joint leaves nothing free
         self.offsets = np.concatenate([[0], np.cumsum(widths[free])])  # first unknown of each block, and their number
@@ -89,9 +89,9 @@ class _Limbs:
         """Of each limb, the address of the kernel of a motion of the user's own and where its floats begin."""
         addresses, starts = [0] * len(grown.bodies), [0] * len(grown.bodies)
         floats: list[float] = []
-        for k, (own, reverse) in grown.own.items():
-            addresses[k], starts[k] = kernels.address(own.motion.kernel(reverse)), first_float + len(floats)
-            floats += [1.0 / length, *(x for one in own.search for x in one), *own.numbers]
+        for k, (limb, reverse) in grown.user_motions.items():
+            addresses[k], starts[k] = kernels.address(limb.motion.kernel(reverse)), first_float + len(floats)
+            floats += [1.0 / length, *(x for one in limb.search for x in one), *limb.numbers]
         self._own_floats = np.array([*floats, 0.0] if floats else [], dtype=float)  # a motion may have no numbers
         return addresses, starts
 
@@ -109,7 +109,7 @@ class _Cuts:
         self.count = len(grown.paths)
         bodies, parents, references = grown.bodies, grown.parents, grown.references
         header, size = TreeTable.size, Limb.size
-        paths = [_from_ground(grown, own) for own in grown.paths] if euler else grown.paths
+        paths = [_from_ground(grown, path) for path in grown.paths] if euler else grown.paths
         for relation, record, path, ancestor in paths:
             slots = reading.bodies(table, record).tolist()
             rows = system.primitives[relation].rows
@@ -166,7 +166,7 @@ class _Packed:
         Structure(self.structure).coordinates = limbs.coordinates + len(system.counted_angles)
         Structure(self.structure).work = header.pieces[-1]
         self.algebra: Algebra = linear.path_algebra(self.structure)
-        if grown.own:
+        if grown.user_motions:
             self._check_own(system, grown)
 
     def _check_own(self, system: System, grown: Tree) -> None:
@@ -183,11 +183,11 @@ class _Packed:
                 drawn = [0.0] * motion.coordinates()
                 if motion.rotation == layout.ANYHOW:
                     drawn[motion.translations] = 1.0
-                if k in grown.own:
-                    own = grown.own[k][0]
-                    reach = [system.length or 1.0] * own.motion.lengths + [2.0] * len(own.search)
+                if k in grown.user_motions:
+                    limb = grown.user_motions[k][0]
+                    reach = [system.length or 1.0] * limb.motion.lengths + [2.0] * len(limb.search)
                     spans = [(low, high) if high > low else (-r, r)
-                             for (low, high, _), r in zip(own.search, reach, strict=False)]  # fmt: skip
+                             for (low, high, _), r in zip(limb.search, reach, strict=False)]  # fmt: skip
                     drawn = [0.5 * (a + b) + rng.uniform(-1, 1) * min(0.5 * (b - a), r)
                              for (a, b), r in zip(spans, reach, strict=False)]  # fmt: skip
                 x += drawn
@@ -198,12 +198,12 @@ class _Packed:
             for row in system.rows:
                 f = found[at : at + row.primitive.rows]
                 at += row.primitive.rows
-                own_names = {grown.names[k]: grown.own[k][0].motion.name for k in grown.own}
-                if row.constraint in own_names and not (np.abs(f) <= SATISFIED * max(1.0, system.length)).all():
+                motion_names = {grown.names[k]: grown.user_motions[k][0].motion.name for k in grown.user_motions}
+                if row.constraint in motion_names and not (np.abs(f) <= SATISFIED * max(1.0, system.length)).all():
                     raise ModelError(
-                        f"constraint {row.constraint!r}: the motion {own_names[row.constraint]!r} does not satisfy the "
-                        f"equations of {row.primitive.name!r}: at some coordinates they are {np.round(f, 9).tolist()}; "
-                        "they must be zero at all"
+                        f"constraint {row.constraint!r}: the motion {motion_names[row.constraint]!r} does not satisfy "
+                        f"the equations of {row.primitive.name!r}: at some coordinates they are "
+                        f"{np.round(f, 9).tolist()}; they must be zero at all"
                     )
 
     @staticmethod
@@ -221,7 +221,7 @@ class _Packed:
             frames=JointFrame.size * bodies,
             new=poses,
             wrenches=Wrench.size * cuts.longest,
-            scratch=(MotionScratch if limbs.has_own else Scratch).size,
+            scratch=(MotionScratch if limbs.has_user_motions else Scratch).size,
             world=int(SystemTable(system.ints).widest),
             shared=int(_records.plan_workspace(SystemTable(system.ints)).size),
         )

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from cardan.coordinates.edges import FREE, Edges, edges
-from cardan.system.relations import Motion, OwnMotion
+from cardan.system.relations import Motion, UserMotion
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 from cardan.system.tables import ANGLE, BODY, FEATURE, FEATURES, KIND, RECORD, SLOTS
@@ -56,8 +56,8 @@ class Tree(NamedTuple):
 
     ``frames``, shape (bodies, 14): of the joint on the parent, then on the body, each the quaternion reference ← frame
     and the origin [m] in the body's reference frame.  ``pitch`` [m/rad].  ``counted``: ± (1 + number of its angle among
-    those counted), − where that is measured from this body; 0 for none.  ``own``: by limb, its motion if it is of the
-    user's own, and whether it is that of frame a in frame b.
+    those counted), − where that is measured from this body; 0 for none.
+    ``user_motions``: by limb, its motion if it is of the user's own, and whether it is that of frame a in frame b.
     """
 
     bodies: list[int]
@@ -69,7 +69,7 @@ class Tree(NamedTuple):
     counted: IntArray
     paths: list[Path]
     references: list[int]
-    own: dict[int, tuple[OwnMotion, bool]]
+    user_motions: dict[int, tuple[UserMotion, bool]]
 
     @property
     def limbs(self) -> list[Limb]:
@@ -111,12 +111,12 @@ def _grow(system: System) -> Tree:
         counted[limbs] = np.where(forward, found.counted[joints], -found.counted[joints])
     names = ["" if k == _FREE else found.names[k] for k in chosen]
     motions = [FREE if k == _FREE else found.motions[k] for k in chosen]
-    own: dict[int, tuple[OwnMotion, bool]] = {}
+    user_motions: dict[int, tuple[UserMotion, bool]] = {}
     for k, joint in zip(limbs, joints, strict=True):
-        motion = found.own[joint]
+        motion = found.user_motions[joint]
         if motion is not None:
-            own[k] = motion, found.a[joint] != parents[k]
-    return Tree(bodies, parents, names, motions, frames, pitch, counted, paths, references, own)
+            user_motions[k] = motion, found.a[joint] != parents[k]
+    return Tree(bodies, parents, names, motions, frames, pitch, counted, paths, references, user_motions)
 
 
 def _paths(

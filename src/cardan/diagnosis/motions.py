@@ -118,7 +118,7 @@ def _joint_choices(system: System, coordinates: FloatArray, found: FloatArray) -
     grounded: list[_Choice] = []
     others: list[_Choice] = []
     for name, edge in system.edges.items():
-        if edge.own is not None:
+        if edge.user_motion is not None:
             continue  # its coordinates are the user's; the motions of its bodies are told
         a, b = number[edge.a.body], number[edge.b.body]
         found_here = _of_joint(name, edge, (a, b), system.names, coordinates, found)

@@ -44,7 +44,7 @@ def state_at(drawing: Drawing, given: Mapping[Any, Any]) -> State:
     c = drawing.contents
     joints, ground = c.joints, c.ground
     fixed = {f"{body}.fixed" for body in c.bodies if c.is_fixed(body)}  # these bodies do not move
-    movable = [joint for joint in joints.values() if joint.edge and joint.edge.own is None]
+    movable = [joint for joint in joints.values() if joint.edge and joint.edge.user_motion is None]
     others = [joint for joint in movable if joint.name not in values.keys() | fixed]
     usable = [*(joints[name] for name in (*sorted(fixed), *values)), *others]
     group = {body: body for body in (ground, *c.bodies.values())}
@@ -100,7 +100,7 @@ def _sorted(
                 )
             poses[item] = check.vector(position, what), orientation(turned, what)
             continue
-        if item.edge is None or item.edge.own is not None:
+        if item.edge is None or item.edge.user_motion is not None:
             raise ModelError(f"{what} is a {item.kind.name}, along which no body can be placed; assemble instead")
         offered = words(item.edge)
         if word is None and isinstance(value, Mapping):

@@ -15,7 +15,7 @@ from cardan.joints.registry import Role, method_kind
 from cardan.system import check
 from cardan.system.formulas import Formula
 from cardan.system.parts import Body, Direction, Feature, Frame, Point
-from cardan.system.relations import Edge, Motion, OwnMotion, Place, Relation
+from cardan.system.relations import Edge, Motion, Place, Relation, UserMotion
 from cardan.system.tables import BY_USER
 
 FREEDOMS = 6  # of one body against another
@@ -104,8 +104,8 @@ def edge_of(limb: Any, relation: Relation) -> Edge:
             f"the motion {limb.motion.name!r} has {count} coordinates, and there are {equations} equations; together "
             f"they must be {FREEDOMS}"
         )
-    own = OwnMotion(limb.motion, limb.numbers, limb.search)
-    return Edge(Motion(count, BY_USER), Place.of(limb.a), Place.of(limb.b), 1, equations, own=own)
+    motion = UserMotion(limb.motion, limb.numbers, limb.search)
+    return Edge(Motion(count, BY_USER), Place.of(limb.a), Place.of(limb.b), 1, equations, user_motion=motion)
 
 
 def _wanted(argument: Argument) -> str:

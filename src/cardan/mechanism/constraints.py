@@ -48,7 +48,7 @@ def constrain(model: Model, name: str, primitive: Primitive, given: dict[str, An
             check_formula(model, what, value)
     values = list(zip(kind.parameters, relation.parameters, strict=True))
     if edge is not None and motion is not None:
-        values.append(("motion", (edge.own, motion.a.description(), motion.b.description())))
+        values.append(("motion", (edge.user_motion, motion.a.description(), motion.b.description())))
     made: Joint = model.keep(
         "joints", Joint(name, joints.constrain, ends, (("primitive", kind), *values), (relation,), edge=edge)
     )

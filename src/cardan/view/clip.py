@@ -143,7 +143,7 @@ def _forces(clip: Clip, mechanism: Mechanism, found: Motion | Simulation) -> Non
     if len(mechanism.bodies) > MOST_BODIES:
         clip.text += f"\nno reactions: more than {MOST_BODIES} bodies; use motion.reaction(joint)"
         return
-    named = [joint for joint in mechanism.joints.values() if joint.edge is not None and joint.edge.own is None]
+    named = [joint for joint in mechanism.joints.values() if joint.edge is not None and joint.edge.user_motion is None]
     drivers = [joint for joint in mechanism.joints.values() if joint.kind.role is Role.DRIVER]
     try:
         for joint in drivers:
