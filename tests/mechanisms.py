@@ -365,3 +365,18 @@ def _four_bar(model, points):
 
 
 BENCHMARKS = {"RSUR": rsur, "planar 4R": planar_4r, "Stewart": stewart, "Stewart UPS": stewart_ups, "Bricard": bricard}
+
+
+def slider_crank():
+    """With masses, and the radius of its crank as a parameter."""
+    mass = {"mass": 1.0, "inertia": 0.01 * np.eye(3)}
+    m = cd.Mechanism("engine")
+    radius = m.parameter("radius", 0.1, lower=0.01, upper=0.2)
+    crank = m.body("crank", orientation=((0, 0, 1), 0.4), **mass)
+    rod = m.body("rod", position=(0.1, 0.04, 0), **mass)
+    piston = m.body("piston", position=(0.4, 0, 0), **mass)
+    m.revolute("main", m.ground.frame(), crank.frame())
+    m.revolute("pin", crank.frame((radius, 0, 0)), rod.frame())
+    m.revolute("wrist", rod.frame((0.3, 0, 0)), piston.frame())
+    m.prismatic("guide", m.ground.frame(z=(1, 0, 0), x=(0, 0, 1)), piston.frame(z=(1, 0, 0), x=(0, 0, 1)))
+    return m

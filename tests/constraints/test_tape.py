@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import cardan as cd
+import primitive_calls
 from cardan.constraints import codegen, kernels, promotion, tables, tape
-from cardan.constraints._calls import call_curvature, call_value
 from cardan.constraints.expression import FUNCTIONS, MOST_NODES, Graph, _of_parameters_only
 from cardan.constraints.registry import REGISTRY, Primitive
-from cardan.kernel.jit import jit
 from layers import sampled
 
 SAME = 1e-14  # of the largest entry: both do the same operations, but a compiler may fuse or reorder some of them
@@ -21,22 +20,12 @@ STEP = 1e-4  # of central differences
 DIFFERENCES = 1e-9  # of the largest entry: EPS/STEP, and STEP⁴ times the fifth derivative
 
 
-@jit
-def _value(address, x, c, f, df):
-    call_value(address, x, c, f, df)
-
-
-@jit
-def _curvature(address, x, v, c, g):
-    call_curvature(address, x, v, c, g)
-
-
 def evaluated(addresses, sizes, x, c, v):
     """f, ∂f/∂x and ẋᵀ f_xx ẋ by two addresses; sizes: rows and components."""
     rows, width = sizes
     f, df, g = (np.full(n, np.nan) for n in (rows, rows * width, rows))
-    _value(addresses[0], x, c, f, df)
-    _curvature(addresses[1], x, v, c, g)
+    primitive_calls.value(addresses[0], x, c, f, df)
+    primitive_calls.curvature(addresses[1], x, v, c, g)
     return f, df.reshape(rows, width), g
 
 
@@ -182,7 +171,7 @@ def test_own_and_promoted_primitives_rate_rows_and_motions_are_the_compiled_ones
         found = []
         for address in (tape.address(text, "primitive"), kernels.address(helix.kernel(reverse))):
             f, df = np.full(12, np.nan), np.full(24, np.nan)
-            _value(address, np.array([0.3, 0.7]), np.array([0.01]), f, df)
+            primitive_calls.value(address, np.array([0.3, 0.7]), np.array([0.01]), f, df)
             found.append(np.concatenate([f, df]))
         close(*found, SAME)
 

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import cardan as cd
+import primitive_calls
 from cardan.constraints import kernels, user_kernels
-from cardan.constraints._calls import call_curvature, call_value
 from cardan.constraints.expression import FUNCTIONS, Graph
 from cardan.constraints.registry import KINDS, REGISTRY
 from cardan.constraints.user import MOST_ROWS, Recipe
@@ -165,22 +165,12 @@ def test_a_primitive_declared_by_a_user_assembles_as_the_built_in_one(name, form
 # --- one kernel, called as the evaluators call it -----------------------------------------------------------------
 
 
-@jit
-def _value(address, x, c, f, df):
-    call_value(address, x, c, f, df)
-
-
-@jit
-def _curvature(address, x, v, c, g):
-    call_curvature(address, x, v, c, g)
-
-
 def evaluated(primitive, x, c, v):
     """f, ∂f/∂x and ẋᵀ f_xx ẋ."""
     x, c, v = (np.array(a, dtype=float) for a in (x, [*c, *primitive.constants], v))
     f, df, g = (np.full(n, np.nan) for n in (primitive.rows, primitive.rows * primitive.components, primitive.rows))
-    _value(kernels.address(primitive), x, c, f, df)
-    _curvature(kernels.curvature_address(primitive), x, v, c, g)
+    primitive_calls.value(kernels.address(primitive), x, c, f, df)
+    primitive_calls.curvature(kernels.curvature_address(primitive), x, v, c, g)
     return f, df.reshape(primitive.rows, -1), g
 
 
@@ -755,9 +745,9 @@ def test_a_function_that_is_already_compiled_gets_bounds_checks(compiled):
     value = numba.njit(one_row_or_two) if compiled else one_row_or_two
     made = cd.primitive(i="point", j="point", rows=1, parameters=["k"], derivative=one_row_derivative)(value)
     f, df = np.full(3, 7.0), np.full(8, 7.0)
-    _value(kernels.address(made), np.array([0.0, 0, 0, 4, 0, 0]), np.array([1.0]), f, df)
+    primitive_calls.value(kernels.address(made), np.array([0.0, 0, 0, 4, 0, 0]), np.array([1.0]), f, df)
     assert f.tolist() == [3.0, 7.0, 7.0] and df.tolist() == [-1.0, 0, 0, 1, 0, 0, 7, 7]
-    _value(kernels.address(made), np.array([0.0, 0, 0, 6, 0, 0]), np.array([1.0]), f, df)
+    primitive_calls.value(kernels.address(made), np.array([0.0, 0, 0, 6, 0, 0]), np.array([1.0]), f, df)
     assert math.isnan(f[0]) and f[1:].tolist() == [7.0, 7.0]
 
 

@@ -11,24 +11,16 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from mechanisms import slider_crank
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 MOST_BYTES = 5e6
-MASS = {"mass": 1.0, "inertia": 0.01 * np.eye(3)}
 
 
 def engine():
-    """A slider-crank with a parameter, a driver, a spring and a limit."""
-    m = cd.Mechanism("engine")
-    radius = m.parameter("radius", 0.1, lower=0.01, upper=0.2)
-    crank = m.body("crank", orientation=((0, 0, 1), 0.4), **MASS)
-    rod = m.body("rod", position=(0.1, 0.04, 0), **MASS)
-    piston = m.body("piston", position=(0.4, 0, 0), **MASS)
-    main = m.revolute("main", m.ground.frame(), crank.frame())
-    m.revolute("pin", crank.frame((radius, 0, 0)), rod.frame())
-    m.revolute("wrist", rod.frame((0.3, 0, 0)), piston.frame())
-    m.prismatic("guide", m.ground.frame(z=(1, 0, 0), x=(0, 0, 1)), piston.frame(z=(1, 0, 0), x=(0, 0, 1)))
-    m.limit("range", main, lower=-10.0, upper=10.0)
+    """A slider-crank with a parameter, a spring and a limit."""
+    m = slider_crank()
+    m.limit("range", m["main"], lower=-10.0, upper=10.0)
     m.spring("gas", m["guide"], stiffness=10.0, rest=0.35)
     return m
 

@@ -14,24 +14,16 @@ import pytest
 import cardan as cd
 from cardan.analysis import assemble
 from cardan.errors import ModelError
+from mechanisms import slider_crank
 
 FEWEST = 4  # rounds of each thread, also on a busy machine
 MOST = 200  # answers of each kind that are computed again by one thread
 LENGTHS = (0.08, 0.1, 0.12, 0.15)
-MASS = {"mass": 1.0, "inertia": 0.01 * np.eye(3)}
 
 
 def engine():
-    m = cd.Mechanism("engine")
-    radius = m.parameter("radius", 0.1, lower=0.01, upper=0.2)
-    crank = m.body("crank", orientation=((0, 0, 1), 0.4), **MASS)
-    rod = m.body("rod", position=(0.1, 0.04, 0), **MASS)
-    piston = m.body("piston", position=(0.4, 0, 0), **MASS)
-    main = m.revolute("main", m.ground.frame(), crank.frame())
-    m.revolute("pin", crank.frame((radius, 0, 0)), rod.frame())
-    m.revolute("wrist", rod.frame((0.3, 0, 0)), piston.frame())
-    m.prismatic("guide", m.ground.frame(z=(1, 0, 0), x=(0, 0, 1)), piston.frame(z=(1, 0, 0), x=(0, 0, 1)))
-    m.drive("motor", main, 0.4)
+    m = slider_crank()
+    m.drive("motor", m["main"], 0.4)
     return m
 
 
