@@ -44,10 +44,10 @@ class Drag:
         else:
             self._session = self._model.session(state)
         self._grasp: Any = None
-        self._of: tuple[int, tuple[float, ...]] | None = None
+        self._grasped: tuple[int, tuple[float, ...]] | None = None  # number of the body, and point on it
         self._target = np.zeros(3)
         self._seconds = 0.0
-        self._heard = 0
+        self._told = 0  # events of the session that were told
         self._has_contacts = bool(contact_marks.names(self.state))
         self._is_stuck = False
         self.lost: tuple[str, ...] = ()  # contacts that are lost, in words
@@ -56,11 +56,14 @@ class Drag:
 
     def hold(self, body: int, point: tuple[float, float, float], target: tuple[float, float, float]) -> None:
         """Grasp a point [m] in body axes, if it is not held yet, and pull it towards a target [m] in world."""
-        if self._of != (body, point):
+        if self._grasped != (body, point):
             self.release()
             name = self._model.system.names[body]
             stiffness = None if self.is_dynamic else STIFFNESS  # in dynamics that of the session, by the masses
-            self._grasp, self._of = self._session.grasp(self._model[name], point, stiffness=stiffness), (body, point)
+            self._grasp, self._grasped = (
+                self._session.grasp(self._model[name], point, stiffness=stiffness),
+                (body, point),
+            )
         self._target[:] = target
         self._grasp.target = target
 
@@ -131,18 +134,18 @@ class Drag:
     def _hear(self) -> None:
         """Take note of limits that were reached or left."""
         events = self._session.events
-        for event in events[self._heard :]:
+        for event in events[self._told :]:
             if event.what == "limit reached" and event.name not in self.stops:
                 self.stops = (*self.stops, event.name)
             elif event.what == "limit left":
                 self.stops = tuple(name for name in self.stops if name != event.name)
-        self._heard = len(events)
+        self._told = len(events)
 
     def release(self) -> None:
         """Release the grasped part, if there is one."""
         if self._grasp is not None:
             self._grasp.release()
-            self._grasp = self._of = None
+            self._grasp = self._grasped = None
 
     def close(self) -> State:
         """The state at the end."""
