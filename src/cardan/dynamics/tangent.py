@@ -78,11 +78,11 @@ class Rows:
                 kinds.setdefault((rows, len(bodies)), []).append(number)
         self.groups = []
         for (rows, slots), numbers in kinds.items():
-            own = [records[k] for k in numbers]
-            first, entry = np.array([one[0] for one in own]), np.array([one[2] for one in own])
+            members = [records[k] for k in numbers]
+            first, entry = np.array([one[0] for one in members]), np.array([one[2] for one in members])
             width = WIDTH * slots
-            joined = np.array([one[3] for one in own])
-            places = (WIDTH * joined[:, :, None] + np.arange(WIDTH)).reshape(len(own), width)
+            joined = np.array([one[3] for one in members])
+            places = (WIDTH * joined[:, :, None] + np.arange(WIDTH)).reshape(len(members), width)
             entries = entry[:, None, None] + np.arange(rows * width).reshape(rows, width)
             self.groups.append(
                 Group(np.array(numbers), first[:, None] + np.arange(rows), entries, places, of_unknown[places])
@@ -102,11 +102,11 @@ def _colours(count: int, sets: list[tuple[int, ...]]) -> IntArray:
     for bodies in set(sets):
         for body in bodies:
             beside[body].update(bodies)
-    found = np.full(count, -1, dtype=np.int64)
+    colours = np.full(count, -1, dtype=np.int64)
     for body, others in enumerate(beside):
-        taken = {int(found[other]) for other in others}
-        found[body] = next(k for k in range(count) if k not in taken)
-    return found
+        taken = {int(colours[other]) for other in others}
+        colours[body] = next(k for k in range(count) if k not in taken)
+    return colours
 
 
 class Curvature:
@@ -140,47 +140,47 @@ class Curvature:
         of_rows = np.where(weights != 0.0, self._forms, 0.0) * weights  # rows without weight may be undefined
         sums = np.add.reduceat(of_rows, self._rows.firsts, axis=2) if of_rows.size else of_rows
         units = self._rows.motions.sum(axis=0)
-        found = []
+        blocks = []
         for group in self._rows.groups:
             places, motions = group.places, group.motions
-            own = sums[motions[:, :, None], motions[:, None, :], group.numbers[:, None, None]]
-            own = own / (units[places][:, :, None] * units[places][:, None, :])
+            block = sums[motions[:, :, None], motions[:, None, :], group.numbers[:, None, None]]
+            block = block / (units[places][:, :, None] * units[places][:, None, :])
             forces = np.einsum("nr,nri->ni", weights[group.rows], self.entries[group.entries])
             for at in range(3, places.shape[1], WIDTH):
-                own[:, at : at + 3, at : at + 3] += 0.5 * _crosses(forces[:, at : at + 3])
-            found.append((places, own))
-        return found
+                block[:, at : at + 3, at : at + 3] += 0.5 * _crosses(forces[:, at : at + 3])
+            blocks.append((places, block))
+        return blocks
 
     def between(self, weights: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
         """leftᵀ D(Jᵀλ) right; left and right: motions as columns."""
         along = np.zeros((len(right), right.shape[1]))
-        for places, own in self.blocks(weights):
-            np.add.at(along, places, own @ right[places])
+        for places, block in self.blocks(weights):
+            np.add.at(along, places, block @ right[places])
         return on_one_thread(left.T, along)
 
     def rates(self, v: FloatArray) -> FloatArray:
         """D(J v) for a constant v, shape (rows, unknowns)."""
         p, rows = self._problem, self._rows
         symmetric = 0.5 * (self._alone + self._gammas(v[None]) - self._gammas(rows.motions + v))
-        units, found = rows.motions.sum(axis=0), np.zeros((p.rows, v.size))
+        units, matrix = rows.motions.sum(axis=0), np.zeros((p.rows, v.size))
         turns = np.zeros((v.size, v.size))  # columns: u × v, for u along each unknown
         for at in range(3, v.size, WIDTH):
             turns[at : at + 3, at : at + 3] = -_crosses(v[None, at : at + 3])[0]
         for group in rows.groups:
-            own = symmetric[group.motions[:, None, :], group.rows[:, :, None]] / units[group.places][:, None, :]
-            found[group.rows[:, :, None], group.places[:, None, :]] = own
-        return found + 0.5 * rows.product(p.rows, self.entries, turns)
+            entries = symmetric[group.motions[:, None, :], group.rows[:, :, None]] / units[group.places][:, None, :]
+            matrix[group.rows[:, :, None], group.places[:, None, :]] = entries
+        return matrix + 0.5 * rows.product(p.rows, self.entries, turns)
 
 
 def on_one_thread(a: FloatArray, b: FloatArray) -> FloatArray:
     """a @ b in products that are too small for threads of BLAS, whose idle threads use a processor each."""
     step = max(1, SMALL_PRODUCT // max(1, a.size))
-    found = np.empty((len(a), b.shape[1]))
+    product = np.empty((len(a), b.shape[1]))
     for k in range(0, b.shape[1], step):
-        np.einsum("ij,jk->ik", a, b[:, k : k + 1], out=found[:, k : k + 1]) if step == 1 else np.matmul(
-            a, b[:, k : k + step], out=found[:, k : k + step]
+        np.einsum("ij,jk->ik", a, b[:, k : k + 1], out=product[:, k : k + 1]) if step == 1 else np.matmul(
+            a, b[:, k : k + step], out=product[:, k : k + step]
         )
-    return found
+    return product
 
 
 def _crosses(vectors: FloatArray) -> FloatArray:
@@ -209,31 +209,31 @@ class LoadTangent:
         self.left_out: list[tuple[int, int]] = []
         row = 0
         for k, (law, reading) in enumerate(zip(forces.laws, readings, strict=True)):
-            own = slice(row, row + law.rows)
+            span = slice(row, row + law.rows)
             row += law.rows
             if law.sort == tables.INCLINED and abs(np.sin(float(reading["coordinate"]))) < STRAIGHT:
-                self.left_out.append((k, own.start))
+                self.left_out.append((k, span.start))
             elif law.code == tables.MATRIX:
                 by_x, by_rate = -np.array(law.numbers).reshape(2, law.rows, law.rows)
-                self._efforts[own] = by_x @ x[own] + by_rate @ rates[own]
-                self._laws.append((own, by_x, by_rate))
+                self._efforts[span] = by_x @ x[span] + by_rate @ rates[span]
+                self._laws.append((span, by_x, by_rate))
             elif law.code != tables.CALLED:
-                e, by_x, by_rate = _effort(law.sort, reading, x[own], rates[own])
-                self._efforts[own] = e
-                self._laws.append((own, by_x, by_rate))
+                e, by_x, by_rate = _effort(law.sort, reading, x[span], rates[span])
+                self._efforts[span] = e
+                self._laws.append((span, by_x, by_rate))
         self._curvature = Curvature(p, rows, q) if self._laws else None
 
     def stiffness(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """−leftᵀ ∂Q/∂q right; left and right: motions as columns."""
         assert not (self.of_rates and self._v.any()), "rows of rates have a stiffness at rest only"
-        found = np.zeros((left.shape[1], right.shape[1]))
+        reduced = np.zeros((left.shape[1], right.shape[1]))
         if self._curvature is not None:
-            found -= self._curvature.between(self._efforts, left, right)
+            reduced -= self._curvature.between(self._efforts, left, right)
             of_rates = self._curvature.rates(self._v) @ right if self._v.any() else None
-            found -= self._along(left).T @ self._by_law(self._along(right), of_rates)
-        for places, own in _wrench_blocks(self._forces, self._q):
-            found -= left[places].T @ own @ right[places]
-        return found
+            reduced -= self._along(left).T @ self._by_law(self._along(right), of_rates)
+        for places, block in _wrench_blocks(self._forces, self._q):
+            reduced -= left[places].T @ block @ right[places]
+        return reduced
 
     def damping(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """−leftᵀ ∂Q/∂v right."""
@@ -250,12 +250,12 @@ class LoadTangent:
 
     def _by_law(self, x: FloatArray, rates: FloatArray | None) -> FloatArray:
         """Changes of the efforts by changes of the coordinates and of their rates, as columns."""
-        found = np.zeros_like(x)
-        for own, by_x, by_rate in self._laws:
-            found[own] = by_x @ x[own]
+        efforts = np.zeros_like(x)
+        for span, by_x, by_rate in self._laws:
+            efforts[span] = by_x @ x[span]
             if rates is not None:
-                found[own] += by_rate @ rates[own]
-        return found
+                efforts[span] += by_rate @ rates[span]
+        return efforts
 
 
 def _effort(sort: int, reading: Any, x: FloatArray, rates: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -280,20 +280,20 @@ def _wrench_blocks(forces: Forces, q: FloatArray) -> list[tuple[IntArray, FloatA
 
     A force f at the point p of a body with the axes R has the torque p × Rᵀf; a turn δθ changes Rᵀf by Rᵀf × δθ.
     """
-    found = []
+    blocks = []
     for wrench in forces.wrenches:
         if wrench.function is not None:
             continue
         numbers = np.array(wrench.numbers)
         point, vector = numbers[:3], numbers[3:]
         R = euler.matrix(q[layout.POSE * wrench.body :][3 : layout.POSE])
-        own = np.zeros((WIDTH, WIDTH))
+        block = np.zeros((WIDTH, WIDTH))
         turned = _crosses((vector if wrench.in_body else R.T @ vector)[None])[0]
         if wrench.is_torque:
-            own[3:, 3:] = 0.0 if wrench.in_body else turned
+            block[3:, 3:] = 0.0 if wrench.in_body else turned
         elif wrench.in_body:
-            own[:3, 3:] = -R @ turned
+            block[:3, 3:] = -R @ turned
         else:
-            own[3:, 3:] = _crosses(point[None])[0] @ turned
-        found.append((np.arange(WIDTH * wrench.body, WIDTH * wrench.body + WIDTH), own))
-    return found
+            block[3:, 3:] = _crosses(point[None])[0] @ turned
+        blocks.append((np.arange(WIDTH * wrench.body, WIDTH * wrench.body + WIDTH), block))
+    return blocks
