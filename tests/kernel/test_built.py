@@ -16,10 +16,7 @@ import pytest
 import cardan
 from cardan.kernel import built, jit, memory
 
-if memory.JIT_DISABLED or not built.TABLE.is_file():
-    pytest.skip("kernels are not built", allow_module_level=True)
-if not built.is_current(["cardan.analysis._policy", "cardan.math._dense"]):
-    pytest.skip("kernels are not built of these sources: make kernels", allow_module_level=True)
+pytestmark = pytest.mark.usefixtures("needs_library")
 
 PACKAGE = Path(cardan.__file__).parent
 LIBRARY = built.TABLE.with_name(built.TABLE.stem + built.suffix())
@@ -66,6 +63,18 @@ def rewrite(table, **changes):
     content = json.loads(table.read_bytes().partition(b"\n")[2]) | changes
     text = json.dumps(content, sort_keys=True).encode()
     table.write_bytes(built.checksum(text).encode() + b"\n" + text)
+
+
+def test_without_a_library_tests_of_it_are_skipped_and_fail_where_ci_is_set(monkeypatch):
+    import library  # not above: a process imports this module by its path
+
+    monkeypatch.setattr(built, "is_current", lambda modules: False)
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="make kernels"):
+        library.require()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="make kernels"):
+        library.require()
 
 
 def test_a_library_is_used_without_numba(copied):
@@ -237,7 +246,7 @@ def test_eight_processes_at_once_load_it(copied):
 
 # -- calls -------------------------------------------------------------------------------------------------------------
 
-is_built = built.CHOICE != "numba" and not isinstance(built._library(), str)
+is_built = not memory.JIT_DISABLED and built.CHOICE != "numba" and not isinstance(built._library(), str)
 calls = pytest.mark.skipif(not is_built, reason="kernels of this process are Numba's")
 
 

@@ -14,7 +14,6 @@ import pytest
 
 import first_calls
 import own_functions
-from cardan.constraints import _generated
 from cardan.kernel.memory import JIT_DISABLED
 
 TESTS = Path(__file__).parents[1]
@@ -37,14 +36,7 @@ sys.path.insert(0, {str(TESTS)!r})
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
-try:
-    from cardan.kernel import built
-except ImportError:
-    HAS_LIBRARY = False
-else:
-    HAS_LIBRARY = not JIT_DISABLED and built.address(_generated.gear) != 0
-
-needs_library = pytest.mark.skipif(not HAS_LIBRARY, reason="no library of kernels is built here")
+needs_library = pytest.mark.usefixtures("needs_library")
 
 
 def run(*arguments, blocked=False):
