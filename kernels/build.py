@@ -15,12 +15,19 @@ import platform
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows: builds do not wait for each other; files appear complete
+    fcntl = None  # type: ignore[assignment]  # a module is no optional type
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "kernels"
@@ -43,6 +50,32 @@ class Entry:
     result: str  # of "call": "n" none, "q", "d", "b", or several letters: a tuple
 
 
+_locks: dict[Path, int] = {}  # folders in which this process builds, and the files that it has locked
+
+
+@contextmanager
+def alone(out: Path) -> Iterator[None]:
+    """One build at a time in a folder: others wait for its end, and find its objects.
+
+    The processes of a build hold the lock too, so that none of them still writes when the next one begins.
+    """
+    if fcntl is None or out in _locks:
+        yield
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    with open(out / "lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"another process builds kernels in {out}: waiting for its end", file=sys.stderr, flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        _locks[out] = file.fileno()
+        try:
+            yield
+        finally:
+            del _locks[out]
+
+
 def native() -> str:
     """The target that is this machine."""
     machine = platform.machine()
@@ -59,11 +92,15 @@ def build(target: str = "", out: Path = OUT, jobs: int = 0) -> list[Entry]:
 
 def build_all(targets: Iterable[str], out: Path = OUT, jobs: int = 0) -> list[Entry]:
     """As :func:`build`, for several targets: the IR is captured once."""
+    with alone(out):
+        return _build_all(list(targets), out, jobs)
+
+
+def _build_all(targets: list[str], out: Path, jobs: int) -> list[Entry]:
     try:
         from kernels.emit import TARGETS
     except ImportError as error:
         raise BuildError(f"Numba and llvmlite are needed to compile kernels: {error}") from None
-    targets = list(targets)
     if unknown := [name for name in targets if name not in TARGETS]:
         raise BuildError(f"there are no kernels for {unknown[0]!r}; targets are {', '.join(TARGETS)}")
     requests = []
@@ -148,9 +185,12 @@ class _Worker:
 
     def __init__(self) -> None:
         path = os.pathsep.join([str(ROOT), str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+        # nothing is read from the cache of the user, or written to it
+        self._scratch = tempfile.TemporaryDirectory(prefix="cardan-kernels-")
+        own = {"PYTHONPATH": path, "CARDAN_KERNELS": "numba", "CARDAN_CACHE_DIR": self._scratch.name}
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         command = [sys.executable, "-m", "kernels.worker"]
-        self.process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, **pipes)
+        self.process = subprocess.Popen(command, env={**os.environ, **own}, pass_fds=tuple(_locks.values()), **pipes)
 
     def make(self, request: Request, out: Path) -> list[Entry]:
         """Write the objects of a module."""
@@ -175,6 +215,7 @@ class _Worker:
     def close(self) -> None:
         """End the process."""
         self.process.communicate()
+        self._scratch.cleanup()
 
 
 def _work(requests: list[Request], out: Path, jobs: int) -> list[Entry]:

@@ -1,26 +1,25 @@
 """LLVM IR of the kernels of a module, as Numba's front end writes it: for any target, neither optimised nor run here.
 
 Numba's own optimisation would use the data layout and the vectors of this machine.  Importing this module changes Numba
-in this process: what it compiles has no code.
+in this process: what it compiles has no code.  It is for processes of :mod:`kernels.build`, which set CARDAN_KERNELS.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-SCRATCH = tempfile.TemporaryDirectory(prefix="cardan-kernels-")
-os.environ["CARDAN_CACHE_DIR"] = SCRATCH.name  # nothing is read from the cache of the user, or written to it
-os.environ["CARDAN_KERNELS"] = "numba"
+import llvmlite.binding as llvm
+from numba.core import codegen, types
+from numba.core.caching import NullCache
 
-import llvmlite.binding as llvm  # noqa: E402
-from numba.core import codegen, types  # noqa: E402
-from numba.core.caching import NullCache  # noqa: E402
+from cardan.kernel import built, jit, listed, signatures
 
-from cardan.kernel import jit, listed, signatures  # noqa: E402
+if built.CHOICE != "numba":
+    raise ImportError(
+        f"CARDAN_KERNELS is {built.CHOICE!r}; it must be 'numba' where kernels are captured", name=__name__
+    )
 
 FAR = 1 << 40  # no function has this address
 

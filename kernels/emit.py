@@ -116,7 +116,8 @@ def emit(target: Target, key: str, kind: str, arguments: tuple[str, ...], native
     unknown |= {one.name for one in module.global_variables if one.is_declaration}
     if unknown:
         raise ValueError(f"{key} needs {', '.join(sorted(unknown))}, which not every C library has")
-    return machine.emit_object(module)  # type: ignore[no-any-return]
+    data: bytes = machine.emit_object(module)
+    return data
 
 
 def _builder(machine: llvm.TargetMachine, level: int = 3, loops: bool = True) -> llvm.PassBuilder:

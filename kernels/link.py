@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from kernels.build import OUT, ROOT, BuildError, Entry, build, native
+from kernels.build import OUT, ROOT, BuildError, Entry, alone, build, native
 
 PACKAGE = ROOT / "src" / "cardan"
 COMPILERS = ("cc", "gcc", "clang")
@@ -32,6 +32,11 @@ FEATURES = {"x86_64": ["AVX2", "FMA3"]}  # instructions that kernels use, by Num
 
 def make(jobs: int = 0) -> bool:
     """Compile and link all kernels for this machine, unless the library is that of the sources; whether it was made."""
+    with alone(OUT):
+        return _make(jobs)
+
+
+def _make(jobs: int) -> bool:
     sys.path.insert(0, str(ROOT / "src"))
     try:
         from cardan.kernel import built
@@ -113,9 +118,10 @@ def _sources() -> dict[str, Any]:
 def _known(table: Path) -> dict[str, Any]:
     """What an earlier table tells; nothing if there is none."""
     try:
-        return json.loads(table.read_bytes().partition(b"\n")[2])  # type: ignore[no-any-return]
+        found: dict[str, Any] = json.loads(table.read_bytes().partition(b"\n")[2])
     except (OSError, ValueError):
         return {}
+    return found
 
 
 def _link(compiler: list[str], entries: Sequence[Entry], objects: Path, out: Path) -> None:

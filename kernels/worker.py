@@ -29,10 +29,16 @@ def ir_of(module: str, sources: str, path: Path) -> list[Any]:
         if SOURCES.digest(module) != sources:
             raise ValueError("its sources were changed during the build; build again")
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_bytes(pickle.dumps(made))
-        temporary.replace(path)
-    return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
+        write(path, pickle.dumps(made))
+    found: list[Any] = pickle.loads(path.read_bytes())
+    return found
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file, which appears complete."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    temporary.write_bytes(data)
+    temporary.replace(path)
 
 
 def answer(module: str, sources: str, ir: str, folders: dict[str, str]) -> list[list[Any]]:
@@ -42,7 +48,7 @@ def answer(module: str, sources: str, ir: str, folders: dict[str, str]) -> list[
         symbol = emit.symbol_of(key)
         for name, folder in folders.items():
             data = emit.emit(emit.TARGETS[name], key, kind, arguments, native, bitcode)
-            (Path(folder) / f"{symbol}.o").write_bytes(data)
+            write(Path(folder) / f"{symbol}.o", data)
         entries.append([key, symbol, kind, arguments, result])
     return entries
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ctypes
 import json
 import struct
+import subprocess
+import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from subprocess import PIPE
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -147,6 +150,50 @@ def test_objects_need_libm_alone_and_define_one_symbol(out):
             missing, defined = undefined(path)
             assert defined == {path.stem}
             assert missing <= emit.ALLOWED
+
+
+TWICE = """
+import sys
+from pathlib import Path
+from kernels import build
+whole = build.module_digests()
+build.module_digests = lambda: {"cardan.math._dense": whole["cardan.math._dense"]}
+print(len(build.build(out=Path(sys.argv[1]), jobs=1)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(build.fcntl is None, reason="builds do not wait for each other here")
+def test_two_builds_at_once_make_objects_once(out, tmp_path):
+    """The second waits for the first, and finds what it has made, complete."""
+    with build.alone(tmp_path):  # both wait, then one of them begins
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", TWICE, tmp_path], cwd=build.ROOT, stdout=PIPE, stderr=PIPE, text=True
+            )
+            for _ in range(2)
+        ]
+        said = [process.stderr.readline() for process in started]
+    found = [process.communicate() for process in started]
+    assert all("waiting for its end" in line for line in said), said
+    names = {entry.symbol for entry in entries(out, "cardan.math._dense").values()}
+    assert [text.strip() for text, _ in found] == [str(len(names))] * 2, found
+    assert sorted("1 of 1" in errors for _, errors in found) == [False, True], found
+    made = {path.stem: path.read_bytes() for path in (tmp_path / TARGET).glob("*.o")}
+    assert made == {name: (out / TARGET / f"{name}.o").read_bytes() for name in names}
+    assert not [path for path in (tmp_path / TARGET).iterdir() if path.suffix not in (".o", ".json")]
+
+
+@pytest.mark.skipif(build.fcntl is None, reason="builds do not wait for each other here")
+def test_a_build_that_was_killed_is_locked_until_its_compilers_end(tmp_path):
+    """One that is still at work could write an object over that of the next build."""
+    with build.alone(tmp_path):
+        worker = build._Worker()
+    with open(tmp_path / "lock", "w") as file:
+        with pytest.raises(BlockingIOError):
+            build.fcntl.flock(file, build.fcntl.LOCK_EX | build.fcntl.LOCK_NB)
+        worker.close()
+        build.fcntl.flock(file, build.fcntl.LOCK_EX | build.fcntl.LOCK_NB)
 
 
 def test_objects_are_made_again_only_after_an_edit(out):
