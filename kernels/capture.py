@@ -11,7 +11,8 @@ from importlib import import_module
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import codegen, types
+from numba import types
+from numba.core import codegen
 from numba.core.caching import NullCache
 
 from cardan.kernel import built, jit, listed, signatures

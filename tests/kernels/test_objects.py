@@ -71,7 +71,7 @@ class Code:
             elif isinstance(one, float):
                 words.append(struct.unpack("q", struct.pack("d", one))[0])
             else:
-                words.append(int(one))  # type: ignore[call-overload]
+                words.append(int(one))
         slots = np.array([0] * 9 + words, dtype=np.int64)
         status = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(self.address)(slots.ctypes.data)
         return status, slots[:8]

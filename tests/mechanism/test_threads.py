@@ -123,8 +123,9 @@ class Crew:
             self.failed.append("assemble: ok with open joints")
         if len(self.again["assemble"]) < MOST:
             options = cd.AssemblyOptions()
-            one = lambda: assemble.assemble(system, None, None, options).state.coordinates  # noqa: E731
-            self.again["assemble"].append((one, state.coordinates.copy()))
+            self.again["assemble"].append(
+                (lambda: assemble.assemble(system, None, None, options).state.coordinates, state.coordinates.copy())
+            )
 
     def move(self, number, rng):
         """Values of a state are used as they are, whatever the drawn value becomes meanwhile."""
