@@ -373,13 +373,14 @@ def test_every_method_assembles_from_an_easy_start(model, method, formulation):
         assert built.judge(result.state) <= (1e-7 if method == "gradient" else 1e-10)
 
 
+@pytest.mark.parametrize("starts", [40, pytest.param(200, marks=pytest.mark.long)])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("model", MODELS)
-def test_ok_is_never_reported_for_an_unmet_residual(model, method):
-    """200 uniform starts, alternating between two formulations; the plain methods fail from most of them."""
+def test_ok_is_never_reported_for_an_unmet_residual(model, method, starts):
+    """Uniform starts, alternating between two formulations; the plain methods fail from most of them."""
     built = BENCHMARKS[model]().build()
     said_ok = 0
-    for seed in range(200):
+    for seed in range(starts):
         result = built.mechanism.assemble(
             built.uniform_start(seed),
             method=method,
@@ -392,7 +393,7 @@ def test_ok_is_never_reported_for_an_unmet_residual(model, method):
         assert not result.ok or built.judge(result.state) <= 1e-10
         assert result.ok or built.judge(result.state) > 1e-13
     if method not in ("gradient",):  # a gradient needs thousands of iterations for twelve digits
-        assert said_ok >= 20
+        assert said_ok >= 0.1 * starts
 
 
 @pytest.mark.parametrize("model", MODELS)

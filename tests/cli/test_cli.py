@@ -898,8 +898,8 @@ assert kept() == files, kept() - files
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("names", [["rsur", "bricard", "coin"], pytest.param([], id="all", marks=pytest.mark.long)])
+@pytest.mark.long  # Numba compiles all kernels: minutes; kernel/test_without_numba.py has the same of the library
+@pytest.mark.parametrize("names", [["rsur", "bricard", "coin"], pytest.param([], id="all")])
 def test_nothing_is_left_to_compile_after_warmup(names: list[str], own_cache: Path) -> None:
     """Where Numba compiles all kernels; those of the library need nothing."""
     run = run_python(f"NAMES = {names}\n{AFTER_WARMUP}", CARDAN_CACHE_DIR=str(own_cache), CARDAN_KERNELS="numba")

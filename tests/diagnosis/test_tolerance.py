@@ -149,10 +149,10 @@ def check_typed(name, typed, digits):
     return is_softer
 
 
-@pytest.mark.parametrize("digits", DIGITS)
+@pytest.mark.parametrize("digits", DIGITS)  # of 500 below
 def test_rounded_data_have_the_freedoms_of_exact_data_at_the_matching_tolerance(digits):
     names = ("planar_4r", "bricard", "hoberman_ring", "scissor_lift", "cardan_joint", "stewart_ups")
-    for name, make, poses in (*gallery(names), *random_mechanisms(25)):
+    for name, make, poses in (*gallery(names), *random_mechanisms(8)):
         check_typed(name, Typed(make, poses), digits)
 
 
@@ -224,11 +224,12 @@ def test_a_pose_that_is_merely_not_assembled_does_not_nearly_close():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [6, pytest.param(25, marks=pytest.mark.long)])
 @pytest.mark.parametrize("digits", [7, 8, 9])
-def test_rounded_redundant_data_say_the_tolerance_after_all_restarts_or_a_contradiction(digits):
+def test_rounded_redundant_data_say_the_tolerance_after_all_restarts_or_a_contradiction(digits, number):
     """Also from far away, and in a batch."""
     count = 0
-    for name, make, poses in random_mechanisms(25, ("redundant",)):
+    for name, make, poses in random_mechanisms(number, ("redundant",)):
         typed = Typed(make, poses)
         m = typed.build(digits)
         result = m.assemble(typed.start)
@@ -242,7 +243,7 @@ def test_rounded_redundant_data_say_the_tolerance_after_all_restarts_or_a_contra
         again = m.assemble(result.state, tolerance=tolerance)
         assert again.ok and again.restarts == 0 and m.assemble(typed.start, tolerance=tolerance).ok
         check_same(m, [m.state.moved(typed.start), m.state])
-    assert count >= 10
+    assert count >= 0.4 * number
 
 
 def schmidt_coupling():

@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from cardan.coordinates import formulations
 from cardan.math import euler
+from layers import sampled
 from papers import liu2013, table2
 from papers.liu2013 import EXAMPLES, WORKED_START, Settings
 
@@ -149,13 +150,14 @@ def test_the_boxes_of_examples_3_and_4_are_from_minus_one_to_one(number):
 
 
 @pytest.mark.slow
-def test_rows_are_reproducible_exactly_where_they_are_marked_so():
-    for number, experiment in enumerate(table2.EXPERIMENTS):
-        for region in ("box", "angles"):
-            for formula in ("euler_parameters", "virtual_rotation", table2.PRINTED_22):
-                if table2.key_of(experiment, region, formula) is not None:
-                    found = row(number, region, formula, seed=2)
-                    assert (abs(found.deviation) < 3.0) == found.reproducible, (experiment.printed, found)
+@sampled("number", range(len(table2.EXPERIMENTS)), 2)
+def test_rows_are_reproducible_exactly_where_they_are_marked_so(number):
+    experiment = table2.EXPERIMENTS[number]
+    for region in ("box", "angles"):
+        for formula in ("euler_parameters", "virtual_rotation", table2.PRINTED_22):
+            if table2.key_of(experiment, region, formula) is not None:
+                found = row(number, region, formula, seed=2)
+                assert (abs(found.deviation) < 3.0) == found.reproducible, (experiment.printed, found)
 
 
 @pytest.mark.parametrize("number", [3, 4])

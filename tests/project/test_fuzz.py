@@ -23,7 +23,7 @@ SEED = 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [300, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [150, pytest.param(1000, marks=pytest.mark.long)])
 def test_no_verdict_is_false_and_solvable_cases_are_assembled(count: int) -> None:
     summary = run.run(SEED, range(count))
     assert len(summary.outcomes) == count

@@ -135,7 +135,7 @@ def many(name, formulation, count=6, **options):
 
 @pytest.mark.parametrize("method", ["auto", "newton_lu", "hybrid", "gradient"])
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-@sampled("name", [*SMALL, "own"])
+@sampled("name", ["own", *SMALL], 1)
 def test_many_starts_do_not_exceed_their_workspaces(name, formulation, method):
     options = {"restarts": 2} if method == "auto" else {"method": method, "max_iterations": 60}
     compare(lambda: many(name, formulation, **options))
@@ -188,7 +188,7 @@ def test_the_spring_iteration_does_not_exceed_its_workspace(links):
 
 
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-@pytest.mark.parametrize("name", [*SMALL, "own"])
+@sampled("name", [*SMALL, "own"])
 def test_single_steps_do_not_exceed_their_workspace(name, formulation):
     def run():
         m = BUILDERS[name]()
