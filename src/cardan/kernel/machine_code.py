@@ -40,10 +40,10 @@ from cardan.kernel.sources import PACKAGE, Edited
 log = logging.getLogger("cardan")
 
 try:  # private, needed only for the cache
-    from numba.core.caching import CompileResultCacheImpl, FunctionCache
+    from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
     from numba.core.serialize import dumps
 except ImportError:
-    CompileResultCacheImpl = FunctionCache = dumps = object  # then :func:`cache_of` logs a warning
+    CompileResultCacheImpl = FunctionCache = NullCache = dumps = object  # then :func:`cache_of` logs a warning
 
 MOST_VERSIONS = 8  # of the machine code of one module that are kept
 
@@ -157,30 +157,40 @@ class _NotRefreshed:
         """Nothing."""
 
 
+INSTALLED = ("site-packages", "dist-packages")  # folders of installed packages, also those of another environment
+
+
 def outside_stamp(path: str) -> tuple[Any, ...]:
     """Times and sizes of a file outside the package, and of the files that it imports, directly or not.
 
     Files of installed packages are left out.
     """
-    installed = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    library = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     stamps: dict[str, tuple[int, int]] = {}
     left = [path]
     while left:
         file = left.pop()
-        if file in stamps or not file.endswith(".py") or file.startswith((str(PACKAGE), *installed)):
+        if file in stamps or not file.endswith(".py") or file.startswith((str(PACKAGE), *library)):
+            continue
+        if any(name in INSTALLED for name in Path(file).parts):
             continue
         at = os.stat(file)
         stamps[file] = at.st_mtime_ns, at.st_size
-        for node in ast.walk(ast.parse(Path(file).read_bytes())):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
-            else:
-                continue
-            files = [getattr(sys.modules.get(name), "__file__", None) for name in names]
-            left += [found for found in files if found]
+        files = [getattr(sys.modules.get(name), "__file__", None) for name in _imported(file, stamps[file])]
+        left += [found for found in files if found]
     return tuple(sorted(stamps.items()))
+
+
+@functools.cache
+def _imported(file: str, stamp: tuple[int, int]) -> list[str]:
+    """Names of modules that a file may import; stamp: its time and size."""
+    names = []
+    for node in ast.walk(ast.parse(Path(file).read_bytes())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return names
 
 
 class _Reduction(CompileResultCacheImpl):  # type: ignore[misc]
@@ -226,6 +236,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         self._cache_path = str(root / folder)
         self._cache_file = _Entries(self._cache_path, name, stamp)
         self._lock = OneCompiler()
+        self._compiling = 0
         self._patience = SECONDS if stamp is None else SECONDS_OF_USERS
         self.enable()
 
@@ -233,6 +244,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         loaded = self._loaded(signature, context)
         if loaded is not None:
             return loaded
+        self._compiling += 1
         announce.began(self._py_func)
         if self._was_compiled(signature, context):
             loaded = self._loaded(signature, context)
@@ -240,8 +252,18 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         if loaded is None:
             load_compiler()  # save_overload follows
         else:
-            announce.ended()
+            self._end()
         return loaded
+
+    def _end(self) -> None:
+        self._compiling -= 1
+        announce.ended()
+
+    def give_up(self) -> None:
+        """The compiler has failed: release what :meth:`load_overload` has begun."""
+        self._lock.release()
+        while self._compiling:
+            self._end()
 
     def _loaded(self, signature: Any, context: Any) -> Any:
         """Machine code from disk, or None; what cannot be read is removed."""
@@ -273,11 +295,46 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             log.warning("a kernel is not cached and is compiled in every process (%s): %s", self._name, error)
         finally:
             self._lock.release()
-            announce.ended()
+            self._end()
 
     def has_entries(self) -> bool:
         """Whether machine code of the function is on disk."""
         return bool(self._cache_file.paths())
+
+
+class Unkept(NullCache):  # type: ignore[misc]  # Numba has no types
+    """In place of a cache where there is none: only announces what is compiled."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self._py_func = function
+        self._compiling = 0
+
+    def load_overload(self, signature: Any, context: Any) -> None:
+        self._compiling += 1
+        announce.began(self._py_func, is_kept=False)
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        self._compiling -= 1
+        announce.ended()
+
+    def give_up(self) -> None:
+        """The compiler has failed."""
+        while self._compiling:
+            self.save_overload(None, None)
+
+
+def or_give_up(compile_it: Callable[..., Any], cache: Any) -> Callable[..., Any]:
+    """A method of Numba that compiles; if it raises, the cache releases its lock, and the announcement ends."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return compile_it(*arguments)
+        except BaseException:  # Ctrl-C too
+            cache.give_up()
+            raise
+
+    return call
 
 
 _told: set[tuple[Any, ...]] = set()  # reasons of warnings that are given once
