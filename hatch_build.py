@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-import sysconfig
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -52,10 +51,9 @@ class MadeHook(BuildHookInterface):  # type: ignore[misc]  # hatchling is there 
         except (link.BuildError, OSError) as error:
             self.app.display_warning(f"the wheel has no compiled kernels, so it needs Numba (cardan[jit]): {error}")
             return
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["artifacts"].append("src/cardan/kernel/library.*")  # not in a wheel for any machine
         build_data["pure_python"] = False
-        build_data["tag"] = f"cp311-abi3-{platform}"
+        build_data["tag"] = f"cp311-abi3-{link.platform_tag()}"
 
     def link_module(self) -> Any:
         """The module kernels.link of this checkout."""

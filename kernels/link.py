@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ from kernels.build import OUT, ROOT, BuildError, Entry, alone, build, native
 PACKAGE = ROOT / "src" / "cardan"
 COMPILERS = ("cc", "gcc", "clang")
 SOURCE = Path(__file__).with_name("library.c")
+MACOS = "11.0"  # the oldest one, as of the objects (kernels.emit): the first on these processors
 FEATURES = {"x86_64": ["AVX2", "FMA3"]}  # instructions that kernels use, by NumPy's names (cardan.kernel.built)
 
 
@@ -152,10 +154,23 @@ def _link(compiler: list[str], entries: Sequence[Entry], objects: Path, out: Pat
         raise BuildError(f"{compiler[0]} does not link kernels: {done.stderr.strip()[-2000:]}")
 
 
+def platform_tag() -> str:
+    """The platform of a wheel with the library, in its file name.
+
+    On macOS it is not that of this Python, which may be an older system and two processors (universal2).
+    """
+    if sys.platform == "darwin":
+        return f"macosx_{MACOS.replace('.', '_')}_{platform.machine()}"
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+
+
 def _options() -> list[str]:
     """How an extension module is linked on this system."""
     if sys.platform == "darwin":
-        return ["-bundle", "-undefined", "dynamic_lookup", "-Wl,-dead_strip", "-Wl,-x"]
+        return [
+            f"-mmacosx-version-min={MACOS}",  # else it is the version of this machine
+            *("-bundle", "-undefined", "dynamic_lookup", "-Wl,-dead_strip", "-Wl,-x"),
+        ]
     if sys.platform == "win32":
         return ["-shared", f"-L{Path(sys.base_prefix) / 'libs'}", "-lpython3"]
     return ["-fPIC", "-shared", "-lm", "-Wl,-z,now", "-Wl,-z,noexecstack", "-Wl,--gc-sections", "-Wl,-s"]

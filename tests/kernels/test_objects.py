@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from kernels import build, emit
+from kernels import build, emit, link
 
 MODULES = ("cardan.analysis._policy", "cardan.math._dense", "cardan.joints._closest")
 TARGET = build.native()
@@ -194,6 +194,16 @@ def test_a_build_that_was_killed_is_locked_until_its_compilers_end(tmp_path):
             build.fcntl.flock(file, build.fcntl.LOCK_EX | build.fcntl.LOCK_NB)
         worker.close()
         build.fcntl.flock(file, build.fcntl.LOCK_EX | build.fcntl.LOCK_NB)
+
+
+def test_a_wheel_for_macos_needs_the_version_that_objects_are_made_for(monkeypatch):
+    """Not that of this Python, whose own may be older and for two processors."""
+    monkeypatch.setattr(link.sys, "platform", "darwin")
+    monkeypatch.setattr(link.platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(link.sysconfig, "get_platform", lambda: "macosx-10.9-universal2")
+    assert link.platform_tag() == "macosx_11_0_arm64"
+    assert "-mmacosx-version-min=11.0" in link._options()
+    assert emit.TARGETS["aarch64-macos"].triple == f"arm64-apple-macosx{link.MACOS}.0"
 
 
 def test_objects_are_made_again_only_after_an_edit(out):
