@@ -7,7 +7,10 @@
  * Python needs only their addresses.
  *
  * Every argument is checked before a kernel runs: its type, and of an array the type of its numbers, dimensions, order,
- * alignment, and whether it may be written.  What does not fit is a TypeError or an OverflowError. */
+ * alignment, and whether it may be written.  What does not fit is a TypeError or an OverflowError.
+ *
+ * A kernel may call functions of Python by address.  Exceptions do not pass a kernel: such a function keeps its exception
+ * here (keep), and it is raised when the kernel that this thread has called returns. */
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -27,6 +30,8 @@ static const struct { char letter; const char *name, *formats; int size; } NUMBE
     {'i', "int32", "il", 4},  {'I', "uint32", "IL", 4}, {'B', "uint8", "B", 1}, {'b', "bool", "?", 1},
 };
 enum { KINDS = sizeof NUMBERS / sizeof *NUMBERS };
+
+static _Thread_local PyObject *kept; /* the first exception of functions that the kernel of this thread has called */
 
 static PyTypeObject *ndarray;
 static PyObject *dtypes[KINDS]; /* of NumPy, in the byte order of this machine */
@@ -184,6 +189,13 @@ static PyObject *call(PyObject *self, PyObject *const *given, Py_ssize_t count) 
     Py_BEGIN_ALLOW_THREADS
     status = k->call(words);
     Py_END_ALLOW_THREADS
+    if (kept) {
+        PyObject *error = kept;
+        kept = NULL;
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+        Py_DECREF(error);
+        return NULL;
+    }
     if (status != 0 && status != -2)
         return PyErr_Format(PyExc_RuntimeError, "%s failed: its machine code returned the status %d", k->name, (int)status);
     if (k->results == 1) return number(k->result[0], words);
@@ -286,6 +298,18 @@ static int look(PyObject *numpy) {
     return second < 0 ? -1 : 0;
 }
 
+static PyObject *keep(PyObject *module, PyObject *error) {
+    if (!kept) {
+        Py_INCREF(error);
+        kept = error;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *is_kept(PyObject *module, PyObject *given) {
+    return PyBool_FromLong(kept != NULL);
+}
+
 static PyObject *use_buffers(PyObject *module, PyObject *given) {
     has_fields = 0; /* for tests */
     Py_RETURN_NONE;
@@ -294,6 +318,8 @@ static PyObject *use_buffers(PyObject *module, PyObject *given) {
 static PyMethodDef methods[] = {
     {"kernel", make_kernel, METH_VARARGS, "kernel(number, name, arguments, result): a function of Python"},
     {"address", address, METH_O, "address(number): that of an evaluator or a primitive"},
+    {"keep", keep, METH_O, "keep(exception): raise it when the kernel that this thread has called returns"},
+    {"is_kept", is_kept, METH_NOARGS, "Whether an exception is kept in this thread"},
     {"use_buffers", use_buffers, METH_NOARGS, "Read arrays by the buffer protocol, as where NumPy has another layout"},
     {NULL, NULL, 0, NULL}};
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "library", "Kernels as machine code.", -1, methods, NULL, NULL, NULL, NULL};

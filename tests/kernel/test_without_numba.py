@@ -87,3 +87,67 @@ def test_scipy_is_imported_only_within_functions():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not any(name.partition(".")[0] == "scipy" for name in names), path
+
+
+RAISING = """
+import json, math, os, signal, sys
+import cardan as cd
+
+raises = None
+
+def gap(x, c, out):
+    if raises is not None:
+        raises()
+    out[0] = math.dist(x[:3], x[3:]) - c[0]
+
+def derivative(x, c, out):
+    apart = (x[3:] - x[:3]) / math.dist(x[:3], x[3:])
+    out[:3], out[3:] = -apart, apart
+
+apart = cd.primitive(i="point", j="point", rows=1, parameters=["length"], derivative=derivative)(gap)
+m = cd.Mechanism()
+for name in "ab":
+    bob = m.body(name, position=(1.0, 0.5, 0.0))
+    m.constrain(f"rod {name}", apart, i=m.ground.point(), j=bob.point(), length=2.0)
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000):
+        pass
+
+def missing():
+    return no_such_name
+
+verbs = {
+    "assemble": lambda: m.assemble().status.name,
+    "many": lambda: m.assemble_many([m.state] * 4, workers=2).ok.all().item(),
+    "diagnose": lambda: m.diagnose() and "diagnosed",
+}
+found = {}
+for verb, call in verbs.items():
+    for case, raises in {"nothing": None, "interrupt": interrupt, "missing": missing, "exit": sys.exit,
+                         "domain": lambda: math.sqrt(-1.0)}.items():
+        try:
+            found[f"{verb} {case}"] = call()
+        except BaseException as error:
+            found[f"{verb} {case}"] = type(error).__name__
+    raises = None
+    assert m.assemble().ok  # nothing is kept
+print(json.dumps(found))
+"""
+
+
+@needs_library
+@pytest.mark.slow
+def test_exceptions_of_functions_by_hand_reach_the_caller():
+    """Ctrl-C and errors of programming end the verb, in threads too; where there is no value, rows are not numbers."""
+    environment = {**os.environ, "CARDAN_KERNELS": "built"}
+    done = subprocess.run([sys.executable, "-c", RAISING], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0 and done.stderr == "", done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    for verb in ("assemble", "many", "diagnose"):
+        assert found[f"{verb} interrupt"] == "KeyboardInterrupt", found
+        assert found[f"{verb} missing"] == "NameError", found
+        assert found[f"{verb} exit"] == "SystemExit", found
+    assert found["assemble nothing"] == "ASSEMBLED" and found["many nothing"] is True
+    assert found["assemble domain"] not in ("ASSEMBLED", "ValueError") and found["many domain"] is False

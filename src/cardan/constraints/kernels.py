@@ -62,10 +62,14 @@ def curvature_address(primitive: Primitive) -> int:
     return curvature_addresses((primitive,))[0]
 
 
-def addresses(primitives: Iterable[Primitive], suffix: str = "") -> list[int]:
-    """:func:`address` of several primitives; while those of the user's own are compiled, their count is announced."""
+def addresses(primitives: Iterable[Primitive], suffix: str = "", names: Iterable[str] = ()) -> list[int]:
+    """:func:`address` of several primitives; while those of the user's own are compiled, their count is announced.
+
+    names: of their constraints.
+    """
     given = list(primitives)
     distinct = {id(one): one for one in given}
+    owners = {id(one): name for one, name in zip(given, names, strict=False)}  # of one that is shared, the last
     keys = {which: (*one.kernel(), suffix) for which, one in distinct.items() if one.text and not one.is_contact}
     new = [key for key in dict.fromkeys(keys.values()) if key not in _addresses]
     found = {}
@@ -73,22 +77,24 @@ def addresses(primitives: Iterable[Primitive], suffix: str = "") -> list[int]:
         if one.inline:
             found[which] = one.code
         elif which in keys and keys[which] in new:
-            with announce.named(_in_words(one), new.index(keys[which]) + 1, len(new)):
+            with announce.named(_in_words(one, owners.get(which, "")), new.index(keys[which]) + 1, len(new)):
                 found[which] = _address(one, suffix)
         else:
             found[which] = _address(one, suffix)
     return [found[id(one)] for one in given]
 
 
-def curvature_addresses(primitives: Iterable[Primitive]) -> list[int]:
+def curvature_addresses(primitives: Iterable[Primitive], names: Iterable[str] = ()) -> list[int]:
     """:func:`curvature_address` of several primitives."""
-    return addresses(primitives, "_curvature")
+    return addresses(primitives, "_curvature", names)
 
 
-def _in_words(primitive: Primitive) -> str:
-    """What the user calls a primitive with generated kernels."""
+def _in_words(primitive: Primitive, owner: str) -> str:
+    """What the user calls a primitive with generated kernels; owner: the name of a constraint with it."""
     if primitive.name == "load":
         return "your own load"
+    if primitive.name == "coupling" and owner:
+        return f"the function of your coupling {owner!r}"
     return f"your own constraint {primitive.name!r}" if primitive.code == -1 else f"the constraint {primitive.name!r}"
 
 
@@ -123,20 +129,38 @@ def _made(primitive: Primitive, suffix: str) -> int:
 
 
 def _in_python(primitive: Primitive, suffix: str) -> int:
-    """The address of a primitive by hand that Python evaluates: 10 µs, where a compiled one takes 0.1."""
+    """The address of a primitive by hand that Python evaluates: 10 µs, where a compiled one takes 0.1.
+
+    Where its functions have no value (ArithmeticError, ValueError, as of math.sqrt(-1.0)), rows are not numbers, as in
+    compiled code.  Other exceptions, and Ctrl-C, end the verb that has called them.
+    """
     import numpy as np
+
+    from cardan.kernel import built
 
     def view(pointer: Any, size: int) -> Any:
         return np.ctypeslib.as_array(pointer, (size,))
 
+    def passing(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arrays: Any) -> None:
+            try:
+                function(*arrays)
+            except BaseException as error:
+                if not isinstance(error, ArithmeticError | ValueError):
+                    built.keep(error)
+                raise  # the kernel around it takes each Exception for a value that is not there
+
+        return call
+
     value, derivative = primitive.origin.value, primitive.origin.derivative
-    plain = getattr(value, "py_func", value), getattr(derivative, "py_func", derivative)
-    function = _by_hand(primitive.text, *plain, suffix, view)
+    plain = [passing(getattr(one, "py_func", one)) for one in (value, derivative)]
+    function = _by_hand(primitive.text, plain[0], plain[1], suffix, view)
 
     def call(*pointers: Any) -> int:
         with np.errstate(all="ignore"):
             return function(*pointers)
 
+    call = built.guarded(call)
     kept = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.POINTER(ctypes.c_double)] * 4)(call)
     _callbacks.append(kept)
     return int(ctypes.cast(kept, ctypes.c_void_p).value or 0)

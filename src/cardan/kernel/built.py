@@ -33,7 +33,7 @@ CHOICE: Final = os.environ.get("CARDAN_KERNELS", "").strip().lower()  # numba, b
 if CHOICE not in ("", "numba", "built"):
     raise ImportError(f"CARDAN_KERNELS is {CHOICE!r}; it must be 'numba' or 'built', or not be set", name=__package__)
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 NAME: Final = "cardan.kernel.library"
 TABLE: Final = Path(__file__).with_name("library.json")
 
@@ -133,6 +133,14 @@ class Library:
         """The address of a C function."""
         return int(self._module.address(entry[0]))
 
+    def keep(self, error: BaseException) -> None:
+        """Raise an exception when the kernel that this thread has called returns to Python, unless one is kept."""
+        self._module.keep(error)
+
+    def is_kept(self) -> bool:
+        """Whether an exception is kept in this thread."""
+        return bool(self._module.is_kept())
+
 
 def version() -> str:
     """Of Python: texts of trees of syntax differ between versions."""
@@ -221,6 +229,33 @@ def kernel(function: Callable[..., Any], make: Callable[[], Any]) -> Any:
     found = library.kernel(entry)
     made[found] = late
     return found
+
+
+def keep(error: BaseException) -> None:
+    """Raise an exception of a function that a kernel of the library has called, when the kernel returns to Python."""
+    library = _library()
+    assert isinstance(library, Library)
+    library.keep(error)
+
+
+def guarded(function: Callable[..., int]) -> Callable[..., int]:
+    """A function of Python for calls by kernels of the library, which raise its exceptions (:func:`keep`).
+
+    After an exception it is not called again until the kernel returns: what it would compute does not matter.  Without
+    a library it is the function itself.
+    """
+    library = _library()
+    if not isinstance(library, Library):
+        return function
+
+    def call(*arguments: Any) -> int:
+        try:
+            return 0 if library.is_kept() else function(*arguments)
+        except BaseException as error:  # Ctrl-C too
+            library.keep(error)
+            return 0
+
+    return call
 
 
 def address(function: Callable[..., Any]) -> int:

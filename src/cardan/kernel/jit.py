@@ -135,10 +135,11 @@ def evaluator(function: Callable[..., int]) -> int:
 def evaluator_in_python(function: Callable[..., int]) -> tuple[int, Any]:
     """The address of a Python function of the fixed ABI, and what must be kept as long as the address is used.
 
-    It gets pointers, and must not raise: an exception would not pass the kernels.
+    It gets pointers.  Kernels of the library raise its exceptions when they return; Numba's print and lose them.
     """
     if JIT_DISABLED:
         return evaluator(function), function
+    function = built.guarded(function)
     floats = ctypes.POINTER(ctypes.c_double)
     made = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), *[floats] * 6)(function)
     return int(ctypes.cast(made, ctypes.c_void_p).value or 0), made
