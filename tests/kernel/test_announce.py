@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 
 import pytest
 
-from cardan.kernel import announce, jit
+import cardan as cd
+from cardan.kernel import announce, cache, jit, memory
 from cardan.kernel.announce import Compiling
 
 OWN = """
@@ -107,12 +109,85 @@ def test_without_an_observer_the_log_warns_once_after_a_second(caplog: pytest.Lo
     ]
 
 
-def test_a_failed_compilation_ends_too() -> None:
+def bad(x, c, f, df):
+    return no_such_name  # noqa: F821  # what is to be refused
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_failed_compilation_ends_too(cached) -> None:
     seen: list[Compiling | None] = []
-
-    def bad(x, c, f, df):
-        return no_such_name  # noqa: F821
-
     with announce.watch(seen.append), pytest.raises(Exception, match="no_such_name"):
-        jit.primitive_address(bad, cached=False)
-    assert seen[-1] is None and len(seen) == 2
+        jit.primitive_address(bad, cached)
+    assert seen[-1] is None and len(seen) == 2 and seen[0].is_kept is cached
+
+
+@pytest.mark.skipif(memory.JIT_DISABLED, reason="nothing is compiled")
+def test_a_kernel_that_cannot_be_compiled_releases_its_lock() -> None:
+    """Another process would wait for it until this one ends."""
+    seen: list[Compiling | None] = []
+    kernel = jit.jit(bad)
+    with announce.watch(seen.append):
+        for _ in range(2):
+            with pytest.raises(Exception, match="no_such_name"):
+                kernel(1.0, 1.0, 1.0, 1.0)
+            assert not kernel._cache._lock._held
+    assert seen[1::2] == [None, None] and len(seen) == 4
+
+
+@pytest.mark.skipif(memory.JIT_DISABLED, reason="nothing is compiled")
+def test_without_a_cache_kernels_are_announced_and_not_as_compiled_once(monkeypatch) -> None:
+    monkeypatch.setattr(cache, "CACHE_DIRECTORY", None)
+    seen: list[Compiling | None] = []
+    with announce.watch(seen.append):
+        assert jit.jit(lambda x: x + 1.0)(1.0) == 2.0
+    assert [one and (one.text().partition(":")[0], one.is_kept) for one in seen] == [("compiling kernels", False), None]
+    assert seen[0].warning() == "compiling kernels: this may take a minute; later calls do not wait; each process does"
+
+
+def test_a_coupling_is_announced_by_the_name_of_the_user(monkeypatch) -> None:
+    names: list[str] = []
+
+    @contextmanager
+    def named(what, number=1, total=1):
+        names.append(what)
+        yield
+
+    monkeypatch.setattr(announce, "named", named)
+    m = cd.Mechanism()
+    hinges = [m.revolute(f"hinge {k}", m.ground.frame(), m.body(f"arm {k}").frame()) for k in range(2)]
+    m.couple("cam", hinges[0], hinges[1], lambda q: cd.sin(q) * cd.cosh(q) / (2.0 + cd.cos(q * q)))
+    m.assemble()
+    assert set(names) == {"the function of your coupling 'cam'"}
+
+
+TERMINAL = """
+import logging, sys
+from cardan.kernel import announce
+{setup}
+silence = announce._Silence()
+silence._left = 0.01
+silence.begin(announce.Compiling("kernels of drags", 1, 0))
+while silence._left > 0.0:
+    pass
+silence._timer.join()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_terminal_shows_the_warning_of_a_script_without_a_log() -> None:
+    import pty
+
+    said = {}
+    for setup in ("", "logging.basicConfig(filename='/dev/null')"):
+        ours, theirs = pty.openpty()
+        command = [sys.executable, "-c", TERMINAL.format(setup=setup)]
+        subprocess.run(command, stderr=theirs, check=True)
+        os.close(theirs)
+        try:
+            said[setup] = os.read(ours, 4096).decode()
+        except OSError:  # nothing was written, and the other end is closed
+            said[setup] = ""
+        os.close(ours)
+    assert said.pop("").startswith("compiling kernels of drags, once: this may take a minute")
+    assert list(said.values()) == [""]
+    assert run(TERMINAL.format(setup="")).stderr == ""  # no terminal

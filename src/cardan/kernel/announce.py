@@ -3,12 +3,13 @@
 Kernels of the library are compiled once for a machine, if they did not come compiled; functions of the user's own once
 for each text.  The compiler calls :func:`began` and :func:`ended`.  Callers that know the user's words for it say them
 (:func:`named`).  Observers (:func:`watch`) are called in the thread that compiles.  If there is none, the log has a
-warning, once in a process, after compiling for a second.
+warning, once in a process, after compiling for a second.  Where no log is set up, a terminal shows it.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections import Counter
@@ -35,17 +36,28 @@ SUBJECTS: Final = {  # what kernels of a package are for
 
 
 class Compiling(NamedTuple):
-    """One compilation: what, in the user's words, and which of how many; total: 0 if it is not known."""
+    """One compilation: what, in the user's words, and which of how many; total: 0 if it is not known.
+
+    is_kept: other processes load its machine code; else each process compiles it.
+    """
 
     what: str
     number: int
     total: int
+    is_kept: bool = True
 
     def text(self) -> str:
         """For people: "compiling your own constraint 'cam', once: 2 of 5"."""
         of = f" of {self.total}" if self.total else ""
         count = f": {self.number}{of}" if max(self.number, self.total) > 1 else ""
-        return f"compiling {self.what}, once{count}"
+        return f"compiling {self.what}{', once' if self.is_kept else ''}{count}"
+
+    def warning(self) -> str:
+        """For a log, if it takes long."""
+        later = (
+            "later calls and processes do not wait" if self.is_kept else "later calls do not wait; each process does"
+        )
+        return f"compiling {self.what}{', once' if self.is_kept else ''}: this may take a minute; {later}"
 
 
 Observer = Callable[[Compiling | None], None]
@@ -78,8 +90,8 @@ def named(what: str, number: int = 1, total: int = 1) -> Iterator[None]:
         _thread.name = None
 
 
-def began(function: Callable[..., Any]) -> None:
-    """This thread begins to compile a function."""
+def began(function: Callable[..., Any], is_kept: bool = True) -> None:
+    """This thread begins to compile a function; is_kept: see :class:`Compiling`."""
     name = getattr(_thread, "name", None)
     if name is None:
         packages = (function.__module__ or "").split(".")
@@ -88,7 +100,8 @@ def began(function: Callable[..., Any]) -> None:
         )
         _counts[what] += 1
         name = what, _counts[what], 0
-    found = Compiling(*name)
+    what, number, total = name
+    found = Compiling(what, number, total, is_kept)
     for observer in tuple(_watching):
         observer(found)
     if not _watching:
@@ -130,7 +143,15 @@ class _Silence:
 
     def _warn(self, what: Compiling) -> None:
         self._left = 0.0
-        log.warning("compiling %s, once: this may take a minute; later calls and processes do not wait", what.what)
+        log.warning("%s", what.warning())
+        if not _is_logging() and sys.stderr is not None and sys.stderr.isatty():
+            print(what.warning(), file=sys.stderr, flush=True)
+
+
+def _is_logging() -> bool:
+    """Whether the program has decided where records of the library go."""
+    handlers = [*log.handlers, *(logging.getLogger().handlers if log.propagate else ())]
+    return not all(isinstance(handler, logging.NullHandler) for handler in handlers)
 
 
 _silence = _Silence()

@@ -20,7 +20,7 @@ import cardan.kernel.compiled_fields  # noqa: F401  # kernels know tables by thi
 from cardan.kernel import announce
 from cardan.kernel.compiled_memory import EVALUATOR_SIGNATURE, PRIMITIVE_SIGNATURE
 from cardan.kernel.dual import Dual
-from cardan.kernel.machine_code import cache_of, give_up_cache, load_compiler
+from cardan.kernel.machine_code import Unkept, cache_of, give_up_cache, load_compiler, or_give_up
 
 log = logging.getLogger("cardan")
 
@@ -153,8 +153,8 @@ def _cached(function: Kernel, compiled: Any) -> Kernel:
     cache = cache_of(function)
     if cache is None:
         load_compiler()
-    else:
-        compiled._cache = cache
+    compiled._cache = cache or Unkept(function)
+    compiled.compile = or_give_up(compiled.compile, compiled._cache)
     return compiled
 
 
@@ -205,7 +205,7 @@ def _address(function: Callable[..., int], signature: Any, options: dict[str, An
     options = {**options, "nopython": True}
     compiled = _cached_c_function(function, signature, options) if cached else None
     if compiled is None:
-        announce.began(function)
+        announce.began(function, is_kept=False)
         try:
             load_compiler()
             compiled = numba.cfunc(signature, **options)(function)
@@ -231,7 +231,7 @@ def _cached_c_function(function: Callable[..., int], signature: Any, options: di
         give_up_cache(error)
         return None
     compiled._cache = cache
-    compile_it()
+    or_give_up(compile_it, cache)()
     return compiled
 
 

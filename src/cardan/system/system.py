@@ -615,12 +615,14 @@ class System:
         ints = self.ints.copy()
         if self.variable_names:
             layout.SystemTable(ints).expand = _formulas.EXPAND
-        ints[self.starts[: len(self.primitives)] + layout.CODE] = kernels.addresses(self.primitives)
+        ints[self.starts[: len(self.primitives)] + layout.CODE] = kernels.addresses(
+            self.primitives, "", self._source.constraints
+        )
         return ints
 
     def curvature_codes(self) -> IntArray:
         """Per constraint, the code or address of ẋᵀ f_xx ẋ."""
-        return np.array(kernels.curvature_addresses(self.primitives), dtype=np.int64)
+        return np.array(kernels.curvature_addresses(self.primitives, self._source.constraints), dtype=np.int64)
 
     def floats_at(self, time: float) -> FloatArray:
         """The floats with the values of all functions of time at a time [s]; the system's own array without any."""
