@@ -62,43 +62,43 @@ def address_of(array: Any) -> int:
 
 
 @accessor
-def integers_at(address):  # type: ignore[no-untyped-def]
+def integers_at(address: Any) -> Any:
     """The integers at an address (here: the array with that key)."""
     return _python_arrays[address]
 
 
 @accessor
-def floats_at(address):  # type: ignore[no-untyped-def]
+def floats_at(address: Any) -> Any:
     """The floats at an address (here: the array with that key)."""
     return _python_arrays[address]
 
 
 @accessor
-def address_in_kernel(array):  # type: ignore[no-untyped-def]
+def address_in_kernel(array: Any) -> Any:
     """:func:`address_of` an array, within a kernel."""
     return address_of(array)
 
 
 @accessor
-def as_integers(floats):  # type: ignore[no-untyped-def]
+def as_integers(floats: Any) -> Any:
     """Memory of floats, reinterpreted as integers."""
     return floats.view("int64")
 
 
 @accessor
-def fma(a, b, c):  # type: ignore[no-untyped-def]
+def fma(a: Any, b: Any, c: Any) -> Any:
     """a·b + c (here: rounded twice)."""
     return a * b + c
 
 
 @accessor
-def pointer(array):  # type: ignore[no-untyped-def]
+def pointer(array: Any) -> Any:
     """Pointer to the first element of an array (here: the array)."""
     return array
 
 
 @accessor
-def tail(array, first):  # type: ignore[no-untyped-def]
+def tail(array: Any, first: Any) -> Any:
     """The array from element ``first`` on."""
     if first < 0:
         raise IndexError(f"tail starts at element {first}; it must be 0 or more, as for a pointer")
@@ -106,14 +106,14 @@ def tail(array, first):  # type: ignore[no-untyped-def]
 
 
 @accessor
-def cut(array, first, size):  # type: ignore[no-untyped-def]
+def cut(array: Any, first: Any, size: Any) -> Any:
     """``size`` elements of the array from element ``first`` on (here: checked)."""
     if first < 0 or size < 0 or first + size > len(array):
         raise IndexError(f"{size} elements from {first} on do not fit into {len(array)}")
     return array[first : first + size]
 
 
-def piece(stride, first, size):  # type: ignore[no-untyped-def]
+def piece(stride: Any, first: Any, size: Any) -> Any:
     """An accessor (array, k): ``size`` elements from ``first`` on in item k; items are ``stride`` elements long."""
 
     def access(array: Any, k: int) -> Any:
@@ -123,32 +123,34 @@ def piece(stride, first, size):  # type: ignore[no-untyped-def]
 
 
 @accessor
-def view(pointer, size):  # type: ignore[no-untyped-def]
+def view(pointer: Any, size: Any) -> Any:
     """The ``size`` numbers at a pointer, as an array (here: the first elements of an array)."""
     return cut(pointer, 0, size)
 
 
 @accessor
-def call_primitive(address, x, second, third, fourth):  # type: ignore[no-untyped-def]
+def call_primitive(address: Any, x: Any, second: Any, third: Any, fourth: Any) -> Any:
     """Call the kernel of a primitive at an address (here: the Python function with that index)."""
     return python_primitives[address - FIRST_ADDRESS](x, second, third, fourth)
 
 
 @accessor
-def call_evaluator(address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]
+def call_evaluator(
+    address: Any, op: Any, ints: Any, floats: Any, q: Any, step: Any, out: Any, jacobian: Any, work: Any
+) -> Any:
     """Call the evaluator at an address (here: the Python function with that index)."""
     return python_evaluators[address](op, ints, floats, q, step, out, jacobian, work)
 
 
 @accessor
-def read_clock(address, clock, time):  # type: ignore[no-untyped-def]
+def read_clock(address: Any, clock: Any, time: Any) -> Any:
     """time ← seconds and nanoseconds (here: of the clock of Python)."""
     time[0], time[1] = divmod(clocks.perf_counter_ns(), 1_000_000_000)
     return 0
 
 
 @accessor
-def sleep_until(address, clock, flags, time, rest):  # type: ignore[no-untyped-def]
+def sleep_until(address: Any, clock: Any, flags: Any, time: Any, rest: Any) -> Any:
     """Sleep until a time in seconds and nanoseconds."""
     clocks.sleep(max(0.0, time[0] + 1e-9 * time[1] - 1e-9 * clocks.perf_counter_ns()))
     return 0
