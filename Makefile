@@ -122,10 +122,11 @@ docs-test: $(STAMP)
 	@echo "== docs' code, citations and links"
 	@$(BIN)/python -m pytest -q tests/project/test_docs.py
 
-# What Numba compiles, and what it keeps; kernels of the library are compiled by it too.
+# Numba compiles kernels of the library, and they give right answers: one case of each law of assembly and dynamics.
 jit-test: $(STAMP)
 	@echo "== tests with the JIT"
-	@CARDAN_KERNELS=numba $(BIN)/python -m pytest -q $(PARALLEL) tests/kernel tests/kernels tests/analysis/test_assembly.py
+	@CARDAN_KERNELS=numba $(BIN)/python -m pytest -q $(PARALLEL) -m quick --ignore tests/kernel/test_without_numba.py \
+		tests/kernel tests/analysis/test_assembly.py tests/dynamics/test_closed_forms.py
 
 nojit-test: $(STAMP)
 	@echo "== tests with the JIT disabled"
