@@ -183,3 +183,44 @@ def test_a_session_of_parts_drawn_far_away_keeps_them_closed(far):
         hand.target = hand.point + np.array([0.1, -0.2, 0.3 * k])
         session.step()
         assert gap(m.diagnose(session.state)) <= max(1e-12, 64 * EPS * reach(session.state))
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-13, 1e-30])
+@pytest.mark.parametrize("far", [0.0, 1.0, 1e6])
+def test_a_rod_is_a_length_however_small_and_however_far_away_it_was_drawn(length, far):
+    """It was rounding below 1e-12 m, or below 1e-14 of the drawing: an ok with the rod open by all of its length."""
+    m = cd.Mechanism()
+    body = m.body("body", position=(far, 0.3 * far, 0.0), orientation=TURNED)
+    m.distance("rod", m.ground.point(), body.point((3 * length, 0, 0)), length=length)
+    assert not m.diagnose().assembled
+    result = m.assemble()
+    assert result.ok and m.diagnose(result.state).assembled
+    assert gap(result) <= 1e-11 * length
+    pose = result.state["body"]
+    opened = result.state.moved({"body": (pose.position + np.array([5 * length, 0, 0]), pose.quaternion)})
+    assert not m.diagnose(opened).assembled
+    shorter = cd.Mechanism()  # two rods that contradict each other
+    body = shorter.body("body", position=(far, 0, 0))
+    for k in (1, 2):
+        shorter.distance(f"rod {k}", shorter.ground.point(), body.point(), length=k * length)
+    assert not shorter.assemble().ok
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6])
+def test_parts_that_are_too_small_for_their_place_fail_and_say_so(far):
+    """A rod of 1e-9 m at 1e6 m, where coordinates are rounded to 1e-10 m, was ok with twice its length."""
+    m = cd.Mechanism()
+    place = np.array([far, -0.5 * far, 0.0])
+    m.distance("rod", m.ground.point(place), m.body("part", position=place + (2e-9, 0, 0)).point(), length=1e-9)
+    result = m.assemble()
+    report = m.diagnose(result.state)
+    assert not m.diagnose().assembled and not result.ok and not report.assembled
+    for text in (result.text(), report.text()):
+        assert f"coordinates of 'part' are up to {far:.3g} m" in text
+        assert "an extent of 1e-09 m: draw these parts nearer to the origin" in text
+    with pytest.raises(cd.ModelError, match="draw these parts nearer"):
+        m.session()
+    m["part"].position = place + (0.5, 0, 0)
+    m.remove("rod")
+    m.distance("rod", m.ground.point(place), m["part"].point(), length=1.0)
+    assert m.assemble().ok

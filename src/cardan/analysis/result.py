@@ -155,12 +155,15 @@ class AssemblyResult(Saved):
 
     def text(self) -> str:
         """A report: status, residual, the worst constraints, and advice."""
+        from cardan.coordinates.verdict import too_far
+
         lines = [self._headline()]
         if self.status is Status.NO_LEAST:
             lines.append(f"  {self._no_least}")
         elif not self.ok:
             lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
-            found = self._causes()
+            far = too_far(self._system, self.state.coordinates, self._residuals)
+            found = far or self._causes()
             nearly = "" if found else self._nearly()  # rounded data are no reason where another one is known
             if not found and self.status is Status.CONFLICT:
                 found = self._contradictory_part()
@@ -169,7 +172,7 @@ class AssemblyResult(Saved):
             lines += [f"  it can be assembled with one change: {repair.text}" for repair in repairs[:REPAIRS_TOLD]]
             if len(repairs) > REPAIRS_TOLD:
                 lines.append(f"  and {len(repairs) - REPAIRS_TOLD} more such changes: see result.repairs")
-            is_told = found if self.status is Status.CONFLICT else nearly and self._seems_rounded
+            is_told = found if far or self.status is Status.CONFLICT else nearly and self._seems_rounded
             if not is_told:
                 is_plain = self.status is Status.STALLED and self.method != "auto"
                 lines.append(f"  {_ADVICE[Status.DIVERGED if is_plain else self.status]}")

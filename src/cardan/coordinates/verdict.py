@@ -34,6 +34,7 @@ TOLERANCE: Final = 1e-12  # the default: lengths relative to the extent, angles 
 # Rounding of a pose changes a residual by up to this, relative to its coordinates: a smaller bound cannot be met.
 ROUNDING = 64 * float(np.finfo(float).eps)
 ROUNDING_MOST = 1e-6  # largest bound: with larger rounding errors a mechanism is never assembled
+MOST_NAMED: Final = 5  # bodies
 
 _NONE: FloatArray = np.empty(0)
 
@@ -125,8 +126,7 @@ def row_bounds(system: System, coordinates: FloatArray, angles: FloatArray, tole
     found = np.full(len(system.powers), tolerance)
     for piece in system.pieces:
         own, length = piece.system, piece.system.judged_length
-        points = (piece.take(coordinates)[:, :3], own.reference_points, own.origin)
-        far = max(float(np.abs(table).max(initial=0.0)) for table in points)
+        far = _largest_coordinate(own, piece.take(coordinates))
         counted = piece.take_angles(angles)[len(own.variable_names) :]
         largest = max(1.0, float(np.abs(counted).max(initial=0.0)))
         _, least, _, rounding_least, _, _ = _bounds(own, tolerance).tolist()
@@ -135,6 +135,31 @@ def row_bounds(system: System, coordinates: FloatArray, angles: FloatArray, tole
         sizes = np.where(powers < 0, np.maximum(-powers, largest), 1.0)
         others = np.maximum(tolerance, ROUNDING * sizes)
         found[piece.rows_in(system)] = np.where(powers > 0, of_lengths * length ** np.maximum(powers, 0), others)
+    return found
+
+
+def _largest_coordinate(piece: System, coordinates: FloatArray) -> float:
+    points = (coordinates[:, :3], piece.reference_points, piece.origin)
+    return max(float(np.abs(table).max(initial=0.0)) for table in points)
+
+
+def too_far(system: System, coordinates: FloatArray, known: FloatArray) -> list[str]:
+    """Pieces that are open by rounding, because they are too small for the place where they are, in words.
+
+    known: the residuals of all rows.
+    """
+    found = []
+    for piece in system.pieces:
+        own, length = piece.system, piece.system.judged_length
+        far = _largest_coordinate(own, piece.take(coordinates))
+        open_by = np.abs(known[piece.rows_in(system)])[own.judged_powers() == 1].max(initial=0.0)
+        if ROUNDING_MOST * length < open_by <= ROUNDING * far:
+            bodies = ", ".join(map(repr, own.names[:MOST_NAMED])) + " …" * (len(own.names) > MOST_NAMED)
+            found.append(
+                f"coordinates of {bodies} are up to {far:.3g} m, where rounding opens joints by up to "
+                f"{ROUNDING * far:.2g} m; that is too much for an extent of {length:.3g} m: draw these parts nearer to "
+                "the origin, or correct their lengths"
+            )
     return found
 
 

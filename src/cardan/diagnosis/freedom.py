@@ -87,7 +87,8 @@ class Diagnosis(Saved):
     ``motions``: a basis of the free motions, shape (dof, bodies, 6): velocity of the body's origin in world axes [m]
     and rotation in body axes [rad], bodies as in ``names``.  In each motion one coordinate changes by 1 rad or 1 m,
     while those of the other motions do not change.  ``free_motions``: this coordinate in words, for each motion.  Both
-    are None for a mechanism with a large piece.  ``notes``: rings of gears that are locked or inconsistent, in words.
+    are None for a mechanism with a large piece.  ``notes``: rings of gears that are locked or inconsistent, and
+    pieces too small for a place so far away, in words.
     ``velocity_dof``: independent velocities, without drivers and limits.  It is less than ``dof`` if rate rows
     (nonholonomic constraints) exclude velocities; poses keep all of ``dof``.  ``rate_rows``: their names;
     ``redundant_rates``: those of their equations that depend on joints or earlier rate rows.
@@ -311,7 +312,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         infinitesimal=None if undecided else sum(f.curvature.infinitesimal or 0 for f in found),
         branches=any(f.curvature.branches for f in found),
         nearly=nearly,
-        notes=tuple(rings(system)),
+        notes=(*rings(system), *([] if judged.met else verdict.too_far(system, coordinates, residuals))),
         worst=[] if judged.met else violations(system, residuals, bounds),
         velocity_dof=velocity_dof,
         rate_rows=tuple(dict.fromkeys(system.rate_constraints)),

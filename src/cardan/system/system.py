@@ -449,10 +449,20 @@ class System:
         self.grounded = bool(measures[-1])
         self.in_one_piece = bool(scratch[-1])
         rounded = self._is_rounding(length, measures.item(2 * count + 1))
-        self.length = 0.0 if rounded else float(length)
-        self.noise = float(length) if rounded else 0.0
+        self.noise = 0.0
+        if rounded and self._has_rod():  # its length is given, and no rounding of coordinates
+            length, rounded = max(length, self._span()), False
+        elif rounded:
+            length, self.noise = 0.0, float(length)
+        self.length = float(length)
         self._check_length()
         return rounded
+
+    def _has_rod(self) -> bool:
+        """Whether a distance is given that is not zero."""
+        first = self.starts[: len(self.primitives)]
+        codes, places = self.ints[first + layout.CODE], self.ints[first + layout.PAR]
+        return bool(self.floats[places[np.isin(codes, _RODS)]].any())
 
     def _is_rounding(self, extent: float, far: float) -> bool:
         """Whether an extent [m] of joint points is only rounding, of drawn coordinates up to far [m]."""
