@@ -211,7 +211,8 @@ def test_parts_that_are_too_small_for_their_place_fail_and_say_so(far):
     """A rod of 1e-9 m at 1e6 m, where coordinates are rounded to 1e-10 m, was ok with twice its length."""
     m = cd.Mechanism()
     place = np.array([far, -0.5 * far, 0.0])
-    m.distance("rod", m.ground.point(place), m.body("part", position=place + (2e-9, 0, 0)).point(), length=1e-9)
+    part = m.body("part", position=place + np.array([2e-9, 0, 0]))
+    m.distance("rod", m.ground.point(place), part.point(), length=1e-9)
     result = m.assemble()
     report = m.diagnose(result.state)
     assert not m.diagnose().assembled and not result.ok and not report.assembled
@@ -220,7 +221,7 @@ def test_parts_that_are_too_small_for_their_place_fail_and_say_so(far):
         assert "an extent of 1e-09 m: draw these parts nearer to the origin" in text
     with pytest.raises(cd.ModelError, match="draw these parts nearer"):
         m.session()
-    m["part"].position = place + (0.5, 0, 0)
+    part.position = place + np.array([0.5, 0, 0])
     m.remove("rod")
-    m.distance("rod", m.ground.point(place), m["part"].point(), length=1.0)
+    m.distance("rod", m.ground.point(place), part.point(), length=1.0)
     assert m.assemble().ok

@@ -49,7 +49,8 @@ STILL = 1e-12  # of the extent in a step, or [rad]: slower velocities are roundi
 SHORTEST = 1e-12  # [s], of a step that is not known yet
 CONTRADICTED = 1e-6  # of the largest velocity or rate: equations that are missed by more contradict each other
 CLOSED = 5e-13  # residual of a closed pose, relative to the extent, or in radians
-ROUNDING = 64 * 2.0**-52  # of the largest coordinate: poses cannot be stored more exactly
+MOST_TILT = 5e-7  # [rad] by which rounding of lengths may open an angle
+ROUNDING = tables.ROUNDING
 PASSES = 60  # at the most, where M is singular
 SETTLED = 1e-13  # of u and b: a smaller error of the last pass is rounding
 BALANCED = 1e-12  # likewise: a smaller change, which is the force that is left along directions without mass
@@ -458,35 +459,74 @@ def approach(job, control, q, moved, back, work):
 
 
 @inner
-def rounding_of(job, control, q):
-    """The rounding of the largest coordinate, relative to the extent."""
+def farthest(job, q):
+    """The largest coordinate [m]."""
     far = 0.0
     for b in range(job.bodies):
         for i in range(3):
             far = max(far, abs(q[POSE * b + i]))
-    return ROUNDING * far / control.length
+    return far
+
+
+@inner
+def farthest_of(strip, q):
+    """The largest coordinate [m] of the bodies of a strip."""
+    far = 0.0
+    for s in range(strip.slots):
+        pose = tail(q, POSE * strip.bodies[s])
+        far = max(far, abs(pose[0]), abs(pose[1]), abs(pose[2]))
+    return far
+
+
+@inner
+def rounding_of(job, control, q):
+    """The rounding of the largest coordinate, relative to the extent."""
+    return ROUNDING * farthest(job, q) / control.length
+
+
+@inner
+def row_rounding(rounding, far, control, most_tilt):
+    """The rounding of a weighted residual, of bodies with coordinates up to far [m]; rounding: of MassValues.
+
+    A length is rounded as coordinates are.  Redundant lengths contradict each other by that, and turn bodies: then an
+    angle is allowed this tilt, but at most most_tilt [rad].
+    """
+    if rounding > 0.0:
+        return rounding * far
+    return min(ROUNDING * far / control.length, most_tilt) if control.redundant != 0.0 else 0.0
 
 
 @inner
 def is_closed(job, control, q, work):
-    """Whether a pose meets every equation, up to CLOSED, or up to rounding if coordinates are large.
+    """Whether a pose meets every equation, up to CLOSED, or up to rounding if the coordinates of its bodies are large.
 
     If J has lost rank, or nearly so, a small shift does not show that a pose is closed.
     """
-    bar = max(CLOSED, rounding_of(job, control, q))
     values = work.values
     evaluate(job, RESIDUAL, q, q, values, values, work.evaluation)
     weights = mass_values(job).weights
+    roundings = mass_values(job).roundings
     active = job.active
     pattern = Pattern(job.pattern)
     strip = pattern.strips
     for _ in range(pattern.strip_count):
+        far = farthest_of(strip, q)
         for i in range(strip.rows):
             k = strip.first + i
+            bar = max(CLOSED, row_rounding(roundings[k], far, control, MOST_TILT))
             if not abs(values[strip.row + i]) * weights[k] * active[k] <= bar:
                 return False
         strip = after(strip, strip.slots)
     return True
+
+
+@inner
+def is_opposed(job, work):
+    """Whether an axis in VALUES points against the one that it is aligned with: its guard z·v − 1 is −2, not 0."""
+    for k in range(job.guard_count):
+        if work.values[job.guards[k]] < -1.0:
+            return True
+    return False
 
 
 @inner

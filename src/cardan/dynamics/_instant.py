@@ -17,9 +17,12 @@ ACCELERATE a ← v̇, multipliers ← λ
 from cardan.dynamics import tables
 from cardan.dynamics._equations import (
     ACCURATE,
+    CLOSED,
     approach,
     contradicts_rates,
+    farthest,
     is_closed,
+    is_opposed,
     linearize,
     project_pose,
     project_velocity,
@@ -82,7 +85,9 @@ def _instant(op, ints, floats, new_q, v, a, multipliers, memory):
             project_velocity(job, control, row, v, work)
             if contradicts_rates(job, control, row, work):
                 return 0
-            is_accurate = control.redundant == 0.0 and control.pivot > ACCURATE
+            # a rotation by the shift moves a joint at a distance by its square times the distance
+            is_small = shift * shift * farthest(job, new_q) <= CLOSED * control.length
+            is_accurate = control.redundant == 0.0 and control.pivot > ACCURATE and is_small
             is_exact = shift <= control.exact  # not if the shift is not a number
             is_open = not (is_exact and (is_accurate or is_closed(job, control, new_q, work)))
             left -= 1
@@ -91,6 +96,8 @@ def _instant(op, ints, floats, new_q, v, a, multipliers, memory):
             is_stale = is_open
             for i in range(WIDTH * job.bodies):
                 step[i] = 0.0
+    if op & CLOSE and is_opposed(job, work):
+        return 0
     if op & CURVATURE:
         update_gamma(job, new_q, v, work)
     if op & ACCELERATE:

@@ -22,6 +22,7 @@ from cardan.system.system import IntArray, System, ints_at
 AnyArray = NDArray[Any]  # of records
 NONE: Mapping[str, float] = MappingProxyType({})
 
+LEAST_SENSITIVITY: Final = 1e-9  # of a residual to that in judged form: a smaller one cannot be told from rounding
 LIGHT: Final = 1e-4  # of the metric: pseudo-masses, which the factor has where there is no mass
 
 
@@ -55,8 +56,8 @@ class Equations:
     ``forces``: of the loads, None if there are none.  ``rate_rows``: names of the constraints of velocities alone;
     ``poses``: the linear algebra without them, None if there are none.  ``inertias``: of joints, by the names of the
     rows of their coordinates, which are no equations; ``joint_inertias``: where these are; ``compliances``: their 1/I,
-    zero of equations.  ``weights``: of residuals, zero for these rows.  ``offsets``: of the pieces of a workspace,
-    once they are planned.
+    zero of equations.  ``weights``: of residuals, zero for these rows.  ``guards``: rows that exclude opposite axes.
+    ``offsets``: of the pieces of a workspace, once they are planned.
     """
 
     def __init__(
@@ -77,6 +78,8 @@ class Equations:
         every = system.rows
         self.rate_rows: tuple[str, ...] = tuple(dict.fromkeys(r.constraint for r in every if r.primitive.of_rates))
         self.poses = self._pose_algebra()
+        opposed = [row.start + k for row in every if row.primitive.measure == "chord" for k in row.primitive.guards]
+        self.guards: IntArray = np.array(opposed, dtype=np.int64)
         own = self.problem.scales[: self.problem.rows][self.equations]  # a copy
         self.masses = masses
         self.metric = masses if metric is None else metric
@@ -126,7 +129,10 @@ class Equations:
     def mass_values(self, used: FloatArray) -> FloatArray:
         """MassValues with the roots of other masses than M, which must be positive."""
         roots = np.sqrt(used.ravel())
-        parts = (self.masses.ravel(), roots, 1.0 / roots, self.gravity, self.weights)
+        length = self.system.unit
+        judged = self.weights / np.maximum(self.system.sensitivities(length)[self.equations], LEAST_SENSITIVITY)
+        roundings = np.where(self.system.powers[self.equations] > 0, tables.ROUNDING / length, 0.0)
+        parts = (self.masses.ravel(), roots, 1.0 / roots, self.gravity, judged, roundings)
         self.mass_pieces: IntArray = np.cumsum([0, *[part.size for part in parts]])
         return np.concatenate(parts)
 

@@ -253,6 +253,8 @@ class Integration:
             compliances=e.compliances,
             stops=e.stop_table,
             bounds=self.bounds,
+            guards=e.guards,
+            guard_count=e.guards.size,
             feedback=_feedback.ADD if self._has_feedback else 0,
             instant=_instant.INSTANT,
             stop_solver=_stops.STOPS if e.stops else 0,

@@ -56,6 +56,7 @@ BEGIN, PREDICT, CORRECT, ACCEPT, OUTPUT, BETWEEN = range(6)
 # Estimated error of a step, and shift onto the constraints; relative to the extent, or in radians.  A constant step
 # with a larger error is too large.  A variable step with a larger shift is refused.
 MOST_ERROR: Final = 1e-3
+ROUNDING: Final = 64 * 2.0**-52  # of the largest coordinate: poses cannot be stored more exactly
 
 
 class Strip(Table):
@@ -298,7 +299,10 @@ class MassValues(Workspace):
     roots: Piece  # √(M + E)
     inverse_roots: Piece  # 1/√(M + E)
     gravity: Piece  # [m/s²]
-    weights: Piece  # per equation, of its residual: 1/L, or 1 of an angle
+    weights: Piece  # per equation, of its residual in judged form: 1/L, or 1 of an angle
+    roundings: (
+        Piece  # per equation, of its weighted residual, by metre of the coordinates: ROUNDING/L, or 0 of an angle
+    )
 
 
 class MotionJob(Job):
@@ -308,7 +312,7 @@ class MotionJob(Job):
     load_table: Ref[Loads]
     load_floats: Ref[Float]
     mass_memory: Ref[Float]
-    mass_pieces: Int[6]  # offsets of MassValues
+    mass_pieces: Int[7]  # offsets of MassValues
     drivers: Ref[Driver]
     drive: Ref[Jet]  # rows of each driver and of each number that is a function of time
     times: Ref[Float]  # of outputs
@@ -327,6 +331,7 @@ class MotionJob(Job):
     stop_solver: Address  # of the events at limits (_stops), or zero
     pose_algebra: Address  # of poses alone, to which rate rows do not belong
     pose_pattern: Ref[Pattern]
+    guards: Ref[Int]  # rows that exclude opposite axes
     pose_equations: Ref[Int]  # the number of each of its equations among all equations, if there are rate rows
     bodies: Int
     coordinates: Int
@@ -335,6 +340,7 @@ class MotionJob(Job):
     driven: Int  # number of drivers
     asks: Int  # whether Python computes forces of loads
     stop_count: Int
+    guard_count: Int
     rated: Int  # number of rate rows, which are equations of velocities and accelerations, but not of poses
     timed: Int  # numbers that are functions of time
     massless: Int  # whether M is singular

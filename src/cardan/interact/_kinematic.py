@@ -20,13 +20,15 @@ Reads the tables of a session (:mod:`cardan.interact.tables`); writes q, poses, 
 from cardan.dynamics._dual import dot_6
 from cardan.dynamics._equations import (
     RESIDUAL,
-    ROUNDING,
     SOLVE,
     call_algebra,
     factorise,
+    farthest_of,
+    is_opposed,
     mass_values,
     project_pose,
     retract,
+    row_rounding,
     scale_equations,
 )
 from cardan.dynamics._soft import condense, evaluate_soft, factorise_soft, soften
@@ -82,6 +84,7 @@ NO_STEP = 1e-11  # [rad], and of the extent: a smaller step that does not reduce
 STILL = 1e-13  # [rad], and of the extent: a smaller step is none
 NEAR = 1e-9  # of the extent, and [rad]: a target this near is reached
 CLOSED = 1e-13  # residual of a closed pose, relative to the extent, or in radians
+MOST_TILT = 5e-9  # [rad] by which rounding of lengths may open an angle
 CLOSURES = 12  # corrections with one factor
 SLOW = 0.5  # a correction that is not reduced by this factor does not converge
 BENT = 0.5  # of a sub-step: a larger correction leaves the branch
@@ -144,27 +147,41 @@ def take_targets(session, control):
 
 
 @inner
-def worst_residual(job, control, q, work):
-    """VALUES ← f; returns the largest residual of an equation, relative to the extent, or in radians."""
+def measure_residuals(job, control, q, work):
+    """VALUES ← f; RESIDUAL ← the largest of an equation, relative to the extent, or in radians.
+
+    Returns the largest in relation to its bar, twice.  The bar is CLOSED, or of a length the rounding of the
+    coordinates of its bodies if that is more; the second time it is Control.least_closed in place
+    of CLOSED, and an angle is allowed a tilt.
+    """
     values = work.values
     evaluate(job, RESIDUAL, q, q, values, values, work.evaluation)
     weights = mass_values(job).weights
+    roundings = mass_values(job).roundings
     active = job.active
     pattern = job.pose_pattern
     strip = pattern.strips
     rated = job.rated > 0
     worst = 0.0
+    excess = 0.0
+    least_excess = 0.0
     for _ in range(pattern.strip_count):
+        far = farthest_of(strip, q)
         for i in range(strip.rows):
             k = strip.first + i
             if rated:
                 k = job.pose_equations[k]
             e = abs(values[strip.row + i]) * weights[k] * active[k]
             if not e < 1e300:
-                return 1e300
+                return 1e300, 1e300
             worst = max(worst, e)
+            rounded = roundings[k] * far
+            excess = max(excess, e / max(CLOSED * control.closed_bar, rounded))
+            tilted = row_rounding(roundings[k], far, control, MOST_TILT)
+            least_excess = max(least_excess, e / max(control.least_closed, tilted))
         strip = after(strip, strip.slots)
-    return worst
+    control.residual = worst
+    return excess, least_excess
 
 
 @inner
@@ -370,32 +387,27 @@ def close_pose(job, control, work):
     new_q = work.new_q
     moved = work.moved_q
     step = work.shift
-    far = 0.0
-    for b in range(job.bodies):
-        for i in range(3):
-            far = max(far, abs(new_q[layout.POSE * b + i]))
-    bar = max(CLOSED * control.closed_bar, ROUNDING * far / control.length)
+    known = control.residual
     refine(control, 0.0)
     total = 0.0
     last = 1e300
     for _ in range(CLOSURES):
-        worst = worst_residual(job, control, new_q, work)
-        if worst <= bar:
-            control.residual = worst
+        excess, least_excess = measure_residuals(job, control, new_q, work)
+        if excess <= 1.0:
             return total
         for i in range(WIDTH * job.bodies):
             step[i] = 0.0
         shift = project_pose(job, control, step, work)
         if not shift <= SLOW * last:
-            if not worst <= 100.0 * bar:
-                return -1.0
-            control.residual = worst  # rounding keeps it from falling further
-            return total
+            if least_excess <= 1.0:  # rounding keeps it from falling further
+                return total
+            break
         total += shift
         last = shift
         retract(job, new_q, step, moved, work)
         for i in range(job.coordinates):
             new_q[i] = moved[i]
+    control.residual = known
     return -1.0
 
 
@@ -437,7 +449,8 @@ def try_steps(session, job, control, q, size, work):
             set_drivers(session, job, part)
         retract(job, q, moved, new_q, work)
         correction = close_pose(job, control, work)
-        if correction < 0.0 or (correction > BENT * part * size and part * size > LEAST_STEP):
+        is_bad = correction < 0.0 or (correction > BENT * part * size and part * size > LEAST_STEP)
+        if is_bad or is_opposed(job, work):
             failed = -1.0
             part *= SHORTER
             continue

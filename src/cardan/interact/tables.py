@@ -121,6 +121,7 @@ class Control(dynamics_tables.Control):
     most_substeps: Float  # of a cycle
     event_count: Float
     closed_bar: Float  # of CLOSED: small pieces are closed relative to their own size
+    least_closed: Float  # residual of a pose that corrections do not close further, of the extent, or in radians
     pending: Float  # whether drivers or stops are to be moved to their values
     recorded: Float  # entries of the record
     slope: Float  # derivative of the cost along the step

@@ -736,18 +736,21 @@ class System:
         return self.cached("judged powers", make)
 
     def least_sensitivity(self, length: float) -> float:
-        """Smallest ratio of a residual to the residual in judged form, over all relations; 1 where every ratio is 1.
+        """The least of :meth:`sensitivities`, at most 1."""
+        return min(1.0, float(self.sensitivities(length).min(initial=1.0)))
+
+    def sensitivities(self, length: float) -> FloatArray:
+        """Of every row the ratio of its residual to that in judged form, shape (rows,); 1 where they are the same.
 
         d·d − l² is 2 l (|d| − l) near its solution, in units of L² instead of L; u·v − cos α is sin α times the angle.
         """
-        if self.judged() is self:
-            return 1.0
-        factor = 1.0
-        for par, primitive in zip(ints_at(self, layout.PAR), self.primitives, strict=True):
-            if primitive.judged_as != primitive.name:
-                value = float(self.floats[par])
-                factor = min(factor, 2.0 * value / length if primitive.unit == "m²" else math.sin(value))
-        return factor
+        found: FloatArray = np.ones(len(self.powers))
+        if self.judged() is not self:
+            for par, (_, primitive, start) in zip(ints_at(self, layout.PAR), self.rows, strict=True):
+                if primitive.judged_as != primitive.name:
+                    value = float(self.floats[par])
+                    found[start] = 2.0 * value / length if primitive.unit == "m²" else math.sin(value)
+        return found
 
     @property
     def unconnected(self) -> tuple[str, ...]:
