@@ -251,7 +251,8 @@ def of_fuzz(seed: int, index: int) -> list[dict[str, Any]]:
         found: dict[str, Any] = {}
         if result.ok:
             poses = judge.poses_of(result.state)
-            missed = judge.relative_misses(case, poses, judge.misses(case, poses, result.state.angles))
+            solved = judge.with_values(case, result.state.variables) if case.parameters else case
+            missed = judge.relative_misses(solved, poses, judge.misses(solved, poses, result.state.angles))
             found["false_ok"] = not max(missed.values(), default=0.0) <= judge.RELATIVE
         if index % DIAGNOSE_EVERY == 0 and np.isfinite(result.state.coordinates).all():
             found["counts"] = counts(m.diagnose(result.state))
