@@ -43,10 +43,11 @@ def test_without_the_jit_a_piece_outside_its_array_is_refused(k):
 def test_the_pieces_of_a_workspace_hold_what_they_are_for(name):
     ints = REGISTRY[name].build().system.ints
     plan = _records.plan_workspace(layout.SystemTable(ints))
-    bodies, widest, tallest = (int(ints[k]) for k in (layout.BODIES, layout.WIDEST, layout.TALLEST))
+    system = layout.SystemTable(ints)
+    bodies, widest, tallest = system.bodies, system.widest, system.tallest
     sizes = np.diff([0, *plan])
     needed = [layout.MATRIX * bodies, max(widest, _records.AXES), widest, widest, widest * tallest]
-    needed += [4 * bool(ints[layout.VARIABLES]), ints[layout.EXPANDED]]
+    needed += [4 * bool(system.variables), system.expanded]
     assert (sizes >= needed).all()
 
 

@@ -6,6 +6,7 @@ from cardan.kernel.jit import exact, exact_inner
 from cardan.system.tables import (
     ANGLE,
     ANGLE_RECORD,
+    ANGLE_TABLE,
     AXES,
     FEATURE,
     HEADER,
@@ -18,8 +19,6 @@ from cardan.system.tables import (
     Record,
     SystemTable,
 )
-
-ANGLE_TABLE = SystemTable.angle_table.first  # kernels cannot assign to an offset
 
 SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has no size
 
@@ -86,7 +85,7 @@ def number_records(ints, numbers, starts):
     starts[system.constraints] = at
     system.rows = row
     system.blocks = block
-    ints[ANGLE_TABLE] = at
+    ints[ANGLE_TABLE] = at  # kernels cannot assign to a field Within
     for _ in range(system.angles):
         angle = AngleRecord(ints[at:])
         if angle.a >= 0:
