@@ -36,7 +36,8 @@ int main(int count, char **arguments) {
         sizes[used++] = size;
     }
     if (is_primitive) {
-        double **a = (double **)arrays;
+        double *a[4]; /* a compiler may assume that the array of other pointers is not read as one of these */
+        for (int k = 0; k < 4; k++) a[k] = (double *)arrays[k];
         status = ((primitive)cardan_functions[number])(a[0], a[1], a[2], a[3]);
     } else {
         status = ((kernel)cardan_functions[number])(slots);
