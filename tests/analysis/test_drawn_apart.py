@@ -225,3 +225,16 @@ def test_parts_that_are_too_small_for_their_place_fail_and_say_so(far):
     m.remove("rod")
     m.distance("rod", m.ground.point(place), part.point(), length=1.0)
     assert m.assemble().ok
+
+
+@pytest.mark.parametrize("far", [1e4, 2.3e5, 1e11])
+def test_two_balls_that_do_not_fit_are_not_ok_however_far_away_they_were_drawn(far):
+    """Their distances differ by 6e-10 m.  That counted as rounding of the drawing, or vanished in its evaluation."""
+    m = cd.Mechanism()
+    one = m.body("one", position=(0.3 * far, 0.7 * far, 0.2 * far), orientation=TURNED)
+    two = m.body("two", position=(far, -0.1 * far, 0.3 * far))
+    for k, along in enumerate((0.0, 6e-10)):
+        m.spherical(f"ball {k}", one.point((1e-4, -2e-4 + along, 3e-4)), two.point((2e-4, 1e-4, -1e-4)))
+    result = m.assemble(restarts=3)
+    assert not result.ok and not m.diagnose(result.state).assembled
+    assert not m.assemble_many([None, result.state], restarts=3).ok.any()

@@ -53,6 +53,8 @@ def judge(residuals, powers, poses, angles, frames, origin, bounds, out):
             if powers[i] == 2:
                 value /= length
             rounded = max(limits.rounding_least, rounding * far / length)
+            if rounded > limits.resolved:
+                value = max(value, rounded)
             bound = max(limits.of_lengths, min(rounded, limits.rounding_most))
         if not isfinite(value):
             verdict.residual = inf

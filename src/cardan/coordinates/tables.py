@@ -57,6 +57,7 @@ class Bounds(Table):
     rounding: Float  # of a coordinate, relative to its size
     rounding_least: Float  # relative to the length
     rounding_most: Float  # that is accepted, relative to the length
+    resolved: Float  # the same: with more rounding, parts cannot be told apart, and are never assembled
     length: Float  # [m] that a piece is judged by
 
 

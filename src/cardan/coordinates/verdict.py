@@ -33,7 +33,7 @@ _verdict = TieredModule("cardan.coordinates._verdict")
 TOLERANCE: Final = 1e-12  # the default: lengths relative to the extent, angles in radians
 # Rounding of a pose changes a residual by up to this, relative to its coordinates: a smaller bound cannot be met.
 ROUNDING = 64 * float(np.finfo(float).eps)
-ROUNDING_MOST = 1e-6  # largest bound: with larger rounding errors a mechanism is never assembled
+ROUNDING_MOST = 1e-6  # largest bound: with larger rounding errors a mechanism with an extent is never assembled
 MOST_NAMED: Final = 5  # bodies
 
 _NONE: FloatArray = np.empty(0)
@@ -129,7 +129,7 @@ def row_bounds(system: System, coordinates: FloatArray, angles: FloatArray, tole
         far = _largest_coordinate(own, piece.take(coordinates))
         counted = piece.take_angles(angles)[len(own.variable_names) :]
         largest = max(1.0, float(np.abs(counted).max(initial=0.0)))
-        _, least, _, rounding_least, _, _ = _bounds(own, tolerance).tolist()
+        _, least, _, rounding_least, *_ = _bounds(own, tolerance).tolist()
         of_lengths = max(least, min(max(rounding_least, ROUNDING * far / length), ROUNDING_MOST))
         powers = own.judged_powers()
         sizes = np.where(powers < 0, np.maximum(-powers, largest), 1.0)
@@ -144,7 +144,7 @@ def _largest_coordinate(piece: System, coordinates: FloatArray) -> float:
 
 
 def too_far(system: System, coordinates: FloatArray, known: FloatArray) -> list[str]:
-    """Pieces that are open by rounding, because they are too small for the place where they are, in words.
+    """Pieces that are open by rounding at most, but too small for the place where they are, in words.
 
     known: the residuals of all rows.
     """
@@ -152,8 +152,8 @@ def too_far(system: System, coordinates: FloatArray, known: FloatArray) -> list[
     for piece in system.pieces:
         own, length = piece.system, piece.system.judged_length
         far = _largest_coordinate(own, piece.take(coordinates))
-        open_by = np.abs(known[piece.rows_in(system)])[own.judged_powers() == 1].max(initial=0.0)
-        if ROUNDING_MOST * length < open_by <= ROUNDING * far:
+        open_by = np.abs(known[piece.rows_in(system)])[own.judged_powers() == 1]
+        if own.own_length and open_by.size and max(ROUNDING_MOST * length, open_by.max()) < ROUNDING * far:
             bodies = ", ".join(map(repr, own.names[:MOST_NAMED])) + " …" * (len(own.names) > MOST_NAMED)
             found.append(
                 f"coordinates of {bodies} are up to {far:.3g} m, where rounding opens joints by up to "
@@ -168,7 +168,8 @@ def _bounds(piece: System, tolerance: float) -> FloatArray:
     length = piece.judged_length
     share = tolerance if piece.spread else 1.0
     of_lengths = max(share * tolerance, piece.noise / length)
-    return np.array([tolerance, of_lengths, ROUNDING, share * ROUNDING, ROUNDING_MOST, length])
+    resolved = max(of_lengths, ROUNDING_MOST) if piece.own_length else math.inf
+    return np.array([tolerance, of_lengths, ROUNDING, share * ROUNDING, ROUNDING_MOST, resolved, length])
 
 
 class Judge:

@@ -40,6 +40,7 @@ LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
 COINCIDENT = 1e-9  # points nearer than this, relative to their coordinates, count as one point
 # Points that differ by less than this, relative to the largest coordinate drawn, differ by rounding: 45 ulps of it.
 ROUNDED = 1e-14
+FROM_AFAR = 1e-6  # of the largest coordinate drawn: joint points nearer to a body's origin were not computed from there
 # [m] Where nothing else tells a size from rounding, less is rounding: an extent of joint points, if all bodies are
 # drawn at the origin; and a spread of the bodies, if lengths also come from such points, drivers, limits or users'
 # functions.
@@ -465,10 +466,16 @@ class System:
         return bool(self.floats[places[np.isin(codes, _RODS)]].any())
 
     def _is_rounding(self, extent: float, far: float) -> bool:
-        """Whether an extent [m] of joint points is only rounding, of drawn coordinates up to far [m]."""
-        if not 0.0 < extent < LEAST_SPREAD or self.authored[:, :3].any():
-            return 0.0 < extent <= min(ROUNDED * far, MOST_ROUNDING)
-        return True
+        """Whether an extent [m] of joint points is only rounding, of drawn coordinates up to far [m].
+
+        Points of a body that are not at its origin, but much nearer to it than far, were not computed from there.
+        """
+        if 0.0 < extent < LEAST_SPREAD and not self.authored[:, :3].any():
+            return True
+        most = min(ROUNDED * far, MOST_ROUNDING)
+        if not 0.0 < extent <= most:
+            return False
+        return not most < float(np.abs(self.centroids).max(initial=0.0)) < FROM_AFAR * far
 
     def _set_references(self, references: FloatArray) -> None:
         """Express all features in given reference frames instead of those at the centroids."""
