@@ -34,6 +34,8 @@ from fuzz.judge import (
     NOT_FINITE,
     RELATIVE,
     Verdict,
+    components,
+    drawn_spread,
     extent,
     judge,
     misses,
@@ -153,13 +155,13 @@ def _look(case, state, verdict, bar):
         return
     poses = poses_of(state)
     found = misses(case, poses, state.angles)
-    relative = relative_misses(case, poses, found)
+    relative = relative_misses(case, poses, found, verdict.with_masses)
     verdict.miss = max(relative.values(), default=0.0)
     verdict.ok = True
     name = max(relative, key=relative.__getitem__, default="")
     if bar > RELATIVE and verdict.miss > bar and found[name][1] <= bar:
         # motions of a mechanism without a length are closed relative to 1 m, or to its spread if that is smaller
-        spread = max(float(np.abs(b.position).max()) for b in case.bodies)
+        spread = max(drawn_spread(case, joints) for joints in components(case))
         verdict.miss = 0.0 if found[name][0] <= OF_MOTIONS * min(1.0, spread) else verdict.miss
     if verdict.miss > bar:
         what = f"relative error {verdict.miss:.3g}; {name!r}: {found[name][0]:.3g} m, {found[name][1]:.3g} rad"
@@ -206,6 +208,7 @@ def _session(case, rng, size, verdict):
     if rng.random() < 0.3:
         _give_masses(case, m, rng, size)
         mode = "dynamic"
+        verdict.with_masses = True
     session = m.session(_start(case), mode=mode)
     hand = session.grasp(case.bodies[rng.integers(len(case.bodies))].name)
     for k in range(12):
@@ -236,6 +239,7 @@ def _move(case, rng, size, verdict):
 def _simulate(case, rng, size, verdict):
     m = build(case)
     _give_masses(case, m, rng, size)
+    verdict.with_masses = True
     options = {"rtol": 1e-6} if rng.random() < 0.5 else {"step": 1e-3}
     run = m.simulate(0.02, _start(case), max_seconds=LIMIT, **options)
     verdict.status = str(run.status)

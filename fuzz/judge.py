@@ -79,17 +79,20 @@ def components(case):
     return list(found.values())
 
 
-def extent(case, joints):
+def extent(case, joints, with_masses=False):
     """A length [m] that occurs in every assembled pose of the joints: a rod, or the distance of two points of a body.
 
     Never larger than the true extent.  If there is no such length: a pitch or an offset; else NO_LENGTH of the spread
     of the authored points, which says nothing about the parts, or 1.
+    with_masses: whether the origins of bodies, where their centres of mass are, are points of them.
     """
     points: dict[str, list[list[float]]] = {}
     largest = 0.0
     for joint in joints:
         for end in (joint.a, joint.b):
             points.setdefault(end.body, []).append(end.origin)
+            if with_masses and end.body != GROUND:
+                points[end.body].append([0.0, 0.0, 0.0])
         largest = max(largest, joint.options.get("length", 0.0))
     largest = max([largest, *(_spread(np.array(group)) for group in points.values())])
     if largest > 0.0:
@@ -97,8 +100,13 @@ def extent(case, joints):
     others = [abs(joint.options.get(name, 0.0)) for joint in joints for name in ("pitch", "offset")]
     if max(others, default=0.0) > 0.0:
         return max(others)
+    return NO_LENGTH * drawn_spread(case, joints) or 1.0
+
+
+def drawn_spread(case, joints):
+    """Largest distance [m] of the authored points of joints."""
     poses = poses_of({b.name: (b.position, b.orientation) for b in case.bodies})
-    return NO_LENGTH * _spread(np.array([world(e, poses)[0] for j in joints for e in (j.a, j.b)])) or 1.0
+    return _spread(np.array([world(e, poses)[0] for j in joints for e in (j.a, j.b)]))
 
 
 def _spread(cloud):
@@ -112,11 +120,11 @@ def _spread(cloud):
     return largest
 
 
-def relative_misses(case, poses, found):
+def relative_misses(case, poses, found, with_masses=False):
     """{joint: error}: lengths minus the rounding of the coordinates, relative to the extent; angles [rad]."""
     result = {}
     for joints in components(case):
-        size, rounding = extent(case, joints), ROUNDING * _largest(joints, poses)
+        size, rounding = extent(case, joints, with_masses), ROUNDING * _largest(joints, poses)
         for joint in joints:
             by_length, by_angle = found[joint.name]
             finite = np.isfinite(by_length) and np.isfinite(by_angle)
@@ -157,6 +165,7 @@ class Verdict:
     status: str = ""
     seconds: float = 0.0
     restarts: int = 0
+    with_masses: bool = False
     miss: float = np.inf
 
     @property
