@@ -312,13 +312,18 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         infinitesimal=None if undecided else sum(f.curvature.infinitesimal or 0 for f in found),
         branches=any(f.curvature.branches for f in found),
         nearly=nearly,
-        notes=(*rings(system), *([] if judged.met else verdict.too_far(system, coordinates, residuals))),
+        notes=_notes(system, judged, coordinates, residuals),
         worst=[] if judged.met else violations(system, residuals, bounds),
         velocity_dof=velocity_dof,
         rate_rows=tuple(dict.fromkeys(system.rate_constraints)),
         redundant_rates=[] if rates is None else rates[1],
         parameters=system.variables.free,
     )
+
+
+def _notes(system: System, judged: verdict.Verdict, coordinates: FloatArray, residuals: FloatArray) -> tuple[str, ...]:
+    """Rings of gears, and open pieces that are too small for a place so far away."""
+    return (*rings(system), *(() if judged.met else verdict.too_far(system, coordinates, residuals)))
 
 
 def _nearly_closed(
