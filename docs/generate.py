@@ -270,6 +270,7 @@ DECLARED = (  # modules with tables and workspaces, in the order of the page
     "cardan.analysis.tables",
     "cardan.joints.tables",
     "cardan.geometry.tables",
+    "cardan.collide.tables",
     "cardan.dynamics.tables",
     "cardan.interact.tables",
 )
