@@ -19,7 +19,7 @@ from math import inf, sqrt
 from cardan.collide.tables import CELLS, HALF_SPACE, Atom, Cell, Contact, Hull, PairRecord, Search
 from cardan.kernel.fields import local
 from cardan.kernel.jit import inner, jit
-from cardan.kernel.memory import plain, pointer, tail
+from cardan.kernel.memory import pointer, tail
 
 TIGHT = 1e-13  # of the size: bounds of the gap that meet
 CLOSED = 2e-12  # of the size: cells within this of the least H cannot improve it
@@ -72,7 +72,7 @@ def height(atom, x, y, z):
 @inner
 def highest(hull, x, y, z):
     """Number of the atom that is farthest along n."""
-    best, found = -inf, plain(0)
+    best, found = -inf, 0
     for i in range(hull.count):
         value = height(Atom(hull.atoms, i), x, y, z)
         if value > best:
@@ -377,7 +377,7 @@ def polish_cell(a, b, cell, s):
 @inner
 def face_support(hull, s, side, n, top, direction, out):
     """out ← the point, farthest along a direction, of the face of a solid that n meets; returns its atom."""
-    best, found = -inf, plain(0)
+    best, found = -inf, 0
     for i in range(hull.count):
         atom = Atom(hull.atoms, i)
         if side:
