@@ -24,7 +24,10 @@ from cardan.kernel.memory import pointer, tail
 TIGHT = 1e-13  # of the size: bounds of the gap that meet
 CLOSED = 2e-12  # of the size: cells within this of the least H cannot improve it
 FACE = 1e-11  # of the size: atoms that are lower by this belong to the face
+NEAR, NEARER = 1e-3, 1e-5  # of the size: atoms that are lower by this may belong to it
+ROUNDING = 1e-15  # of the size
 STEPS = 8  # of Newton's method
+TURNS = 32  # of the search of nearest points
 EDGE = 1e-9  # rad: the axis of a circle is along the normal
 NONE = -1.0
 
@@ -173,6 +176,12 @@ def consider_axes(a, b, s):
 
 
 @inner
+def share(p, q):
+    """x in [0, 1] with x p = (1 − x) q, if there is one."""
+    return min(max(q / (p + q), 0.0), 1.0) if p + q != 0.0 else 0.5
+
+
+@inner
 def bound(cell, s):
     """A lower bound of H in a cell; s.weights ← weights λ of its corners that give it."""
     n, p = cell.normals, cell.points
@@ -192,16 +201,13 @@ def bound(cell, s):
         elif k == 2:
             z = 1.0
         elif k == 3:  # two corners: equal at both
-            d = g00 - g01 + g11 - g10
-            x = (g11 - g10) / d if d > 0.0 else 0.5
+            x = share(g00 - g01, g11 - g10)
             y = 1.0 - x
         elif k == 4:
-            d = g11 - g12 + g22 - g21
-            y = (g22 - g21) / d if d > 0.0 else 0.5
+            y = share(g11 - g12, g22 - g21)
             z = 1.0 - y
         elif k == 5:
-            d = g00 - g02 + g22 - g20
-            x = (g22 - g20) / d if d > 0.0 else 0.5
+            x = share(g00 - g02, g22 - g20)
             z = 1.0 - x
         else:  # all three: λᵀ (g_i0 − g_i1, g_i0 − g_i2) = 0
             u0, u1, u2 = g00 - g01, g10 - g11, g20 - g21
@@ -375,33 +381,36 @@ def polish_cell(a, b, cell, s):
 
 
 @inner
-def face_support(hull, s, side, n, top, direction, out):
-    """out ← the point, farthest along a direction, of the face of a solid that n meets; returns its atom."""
+def face_support(hull, s, side, low, direction, out):
+    """out ← the point, farthest along a direction, of the atoms of a solid that n meets from the height ``low`` on;
+    returns its atom."""
+    n = s.normal
     best, found = -inf, 0
     for i in range(hull.count):
         atom = Atom(hull.atoms, i)
-        if side:
-            value = height(atom, -into_b(s, n, 0), -into_b(s, n, 1), -into_b(s, n, 2))
-        else:
-            value = height(atom, n[0], n[1], n[2])
-        if value < top - FACE * s.length:
-            continue
         at = s.other if side else s.one
         if side:
             lean_b(hull, s, i, n)
         else:
             lean_a(hull, s, i, n)
-        if atom.radius > 0.0 and at[3] * EDGE > atom.radius:  # the face is a disc
-            x, y, z = direction[0], direction[1], direction[2]
+        is_disc = atom.radius > 0.0 and at[3] * EDGE > atom.radius
+        x, y, z = direction[0], direction[1], direction[2]
+        if not is_disc:
+            x, y, z = n[0], n[1], n[2]
+        if side:
+            sign = 1.0 if is_disc else -1.0
+            for c in range(3):
+                s.local[c] = sign * (s.rotation[c] * x + s.rotation[3 + c] * y + s.rotation[6 + c] * z)
+            x, y, z = s.local[0], s.local[1], s.local[2]
+        value = height(atom, x, y, z)
+        if value == -inf:
+            continue  # the ends of an arc are atoms too
+        if is_disc:
+            lean(atom, x, y, z, at)
             if side:
-                x, y, z = into_b(s, direction, 0), into_b(s, direction, 1), into_b(s, direction, 2)
-            if height(atom, x, y, z) == -inf:
-                continue  # the ends of an arc are atoms too
-            if side:
-                lean(atom, into_b(s, direction, 0), into_b(s, direction, 1), into_b(s, direction, 2), s.other)
-                from_b(s, s.other, True)
-            else:
-                lean(atom, direction[0], direction[1], direction[2], s.one)
+                from_b(s, at, True)
+        if (-dot(n, at) if side else dot(n, at)) < low:
+            continue
         value = dot(direction, at)
         if value > best:
             best, found = value, i
@@ -449,11 +458,11 @@ def nearest(s, count):
 
 
 @inner
-def witness(a, b, s, contact):
+def witness(a, b, s, contact, depth):
     """contact.points ← points of both faces at the normal, in the axes of a, as near as possible across it; returns
     their distance across it [m].
 
-    The least point of the hull of differences across the normal, by simplices of up to three pairs.  [Gilbert1988]
+    depth [m]: atoms that are lower by this belong to the face.  The least point of the hull of differences across the normal, by simplices of up to three pairs.  [Gilbert1988]
     """
     n, x, f, u, v, toward = s.normal, s.simplex, s.flat, s.u, s.v, s.trial
     if abs(n[0]) < 0.6:
@@ -464,24 +473,23 @@ def witness(a, b, s, contact):
     cross(n, u, v)
     i = highest(a, n[0], n[1], n[2])
     j = highest(b, -into_b(s, n, 0), -into_b(s, n, 1), -into_b(s, n, 2))
-    top_a = height(Atom(a.atoms, i), n[0], n[1], n[2])
-    top_b = height(Atom(b.atoms, j), -into_b(s, n, 0), -into_b(s, n, 1), -into_b(s, n, 2))
     lean_a(a, s, i, n)
     lean_b(b, s, j, n)
+    low_a, low_b = dot(n, s.one) - depth, -dot(n, s.other) - depth
     for c in range(3):
         x[c], x[3 + c] = s.one[c], s.other[c]
     count = 0
     px = py = 0.0
-    for turn in range(32):
+    for turn in range(TURNS):
         at = tail(x, 6 * count)
         if turn > 0:
             for c in range(3):
                 toward[c] = -px * u[c] - py * v[c]
             normalize(toward)
-            i = face_support(a, s, False, n, top_a, toward, at)
+            i = face_support(a, s, False, low_a, toward, at)
             for c in range(3):
                 toward[c] = -toward[c]
-            j = face_support(b, s, True, n, top_b, toward, tail(at, 3))
+            j = face_support(b, s, True, low_b, toward, tail(at, 3))
         f[2 * count] = u[0] * (at[0] - at[3]) + u[1] * (at[1] - at[4]) + u[2] * (at[2] - at[5])
         f[2 * count + 1] = v[0] * (at[0] - at[3]) + v[1] * (at[1] - at[4]) + v[2] * (at[2] - at[5])
         before = sqrt(px * px + py * py)
@@ -509,12 +517,37 @@ def witness(a, b, s, contact):
 
 
 @inner
+def refine(a, b, s, contact):
+    """The normal to its last digits, and its points; returns their distance across it [m].
+
+    Of the atoms that are nearly at the top, the nearest points say which ones are active.
+    """
+    across = inf
+    for k in range(3):
+        across = witness(a, b, s, contact, FACE * s.length)
+        if k == 2 or across <= FACE * s.length:
+            break
+        witness(a, b, s, contact, (NEAR if k == 0 else NEARER) * s.length)
+        clear_active(s)
+        for c in range(3):
+            add_active(s, contact.atoms[c], contact.atoms[3 + c])
+            s.trial[c] = s.normal[c]
+        polish(a, b, s)
+        value = consider(a, b, s)
+        if value <= s.best + ROUNDING * s.length:  # Newton's normal is nearer than one that is lower by rounding
+            s.best = value
+            for c in range(3):
+                s.normal[c] = s.trial[c]
+    return across
+
+
+@inner
 def is_proven(a, b, s, contact):
     """Whether the solids are apart and the bounds of their distance meet: −H ≤ gap ≤ |b − a|."""
     if s.best >= 0.0 or s.best == s.judged:
         return False
+    across = refine(a, b, s, contact)
     s.judged = s.best
-    across = witness(a, b, s, contact)
     contact.error = sqrt(s.best * s.best + across * across) + s.best
     return contact.error <= TIGHT * s.length
 
@@ -626,7 +659,7 @@ def closest(a, b, pose_a, pose_b, contact, cells):
             n[2] = -1.0
             from_b(s, n, False)
         consider(a, b, s)
-        witness(a, b, s, contact)
+        witness(a, b, s, contact, FACE * s.length)
         done = True
     elif contact.is_known > 0.0:
         for k in range(3):
@@ -635,7 +668,7 @@ def closest(a, b, pose_a, pose_b, contact, cells):
             add_active(s, contact.atoms[k], contact.atoms[3 + k])
         consider(a, b, s)
         polish(a, b, s)
-        across = witness(a, b, s, contact)
+        across = refine(a, b, s, contact)
         contact.error = sqrt(s.best * s.best + across * across) - abs(s.best)
         done = contact.error <= TIGHT * s.length
     if not done:
@@ -651,7 +684,7 @@ def closest(a, b, pose_a, pose_b, contact, cells):
             contact.error = 0.0
             contact.cells = search(a, b, s, contact, cells)
             if s.best != s.judged:
-                witness(a, b, s, contact)
+                refine(a, b, s, contact)
     n = s.normal
     if a.kind == HALF_SPACE or b.kind == HALF_SPACE:  # its point is the foot of the other's
         there, here = (0, 3) if a.kind == HALF_SPACE else (3, 0)
@@ -662,6 +695,8 @@ def closest(a, b, pose_a, pose_b, contact, cells):
         contact.points[k] += a.growth * n[k]
         contact.points[3 + k] -= b.growth * n[k]
     contact.gap = -s.best - a.growth - b.growth
+    if contact.error <= CLOSED * s.length:
+        contact.error = 0.0
     for side in range(2):
         p = tail(contact.points, 3 * side)
         x, y, z = p[0], p[1], p[2]

@@ -78,6 +78,7 @@ class Search(Table):
     other: Float[7]  # of an atom of b
     active: Float[6]  # atoms of a and of b
     trial: Float[3]  # a normal
+    local: Float[3]  # a direction in the axes of b
     point: Float[3]  # of M, farthest along it
     found: Float[2]  # its atoms
     simplex: Float[18]  # points of a and b of up to three pairs
