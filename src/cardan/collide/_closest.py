@@ -18,8 +18,8 @@ from math import inf, sqrt
 
 from cardan.collide.tables import CELLS, HALF_SPACE, Atom, Cell, Contact, Hull, PairRecord, Search
 from cardan.kernel.fields import local
-from cardan.kernel.jit import inner, jit
-from cardan.kernel.memory import pointer, tail
+from cardan.kernel.jit import evaluator, inner, jit
+from cardan.kernel.memory import call_evaluator, plain, pointer, tail
 
 TIGHT = 1e-13  # of the size: bounds of the gap that meet
 CLOSED = 2e-12  # of the size: cells within this of the least H cannot improve it
@@ -30,6 +30,7 @@ STEPS = 8  # of Newton's method
 TURNS = 32  # of the search of nearest points
 EDGE = 1e-9  # rad: the axis of a circle is along the normal
 NONE = -1.0
+OP = plain(0)
 
 
 @inner
@@ -136,8 +137,16 @@ def lean_b(b, s, j, n):
 
 
 @inner
-def consider(a, b, s):
+def consider(pair, s):
     """H at the unit normal s.trial; s.point ← point of M, s.found ← its atoms; the least H is kept."""
+    floats = s.as_floats
+    call_evaluator(pair.consider, OP, pair.as_ints, floats, floats, floats, floats, floats, floats)
+    return s.value
+
+
+def _consider(op, ints, floats, q, step, out, jacobian, work):
+    pair, s = PairRecord(ints), Search(floats)
+    a, b = pair.a, pair.b
     n = s.trial
     i = highest(a, n[0], n[1], n[2])
     j = highest(b, -into_b(s, n, 0), -into_b(s, n, 1), -into_b(s, n, 2))
@@ -146,17 +155,21 @@ def consider(a, b, s):
     for k in range(3):
         s.point[k] = s.one[k] - s.other[k]
     s.found[0], s.found[1] = i, j
-    value = dot(n, s.point)
-    if value < s.best:
-        s.best = value
+    s.value = dot(n, s.point)
+    if s.value < s.best:
+        s.best = s.value
         for k in range(3):
             s.normal[k] = n[k]
-    return value
+    return 0
+
+
+CONSIDER = evaluator(_consider)
 
 
 @inner
-def consider_axes(a, b, s):
+def consider_axes(pair, s):
     """The normals of the planes of circles: H has a corner there, and Newton's method none."""
+    a, b = pair.a, pair.b
     for side in range(2):
         hull = b if side else a
         for i in range(hull.count):
@@ -172,7 +185,7 @@ def consider_axes(a, b, s):
                             s.trial[k] = atom.axis[k] * (1.0 - 2.0 * sign)
                         if side:
                             from_b(s, s.trial, False)
-                        consider(a, b, s)
+                        consider(pair, s)
 
 
 @inner
@@ -225,6 +238,7 @@ def bound(cell, s):
         if value > best:
             best, l0, l1, l2 = value, x, y, z
     s.weights[0], s.weights[1], s.weights[2] = l0, l1, l2
+    best = max(best, min(dot(s.proof, n0), dot(s.proof, n1), dot(s.proof, n2)))
     if best < 0.0:  # |Σ μ n| is at least the distance of the plane of the corners
         cross_x = (n1[1] - n0[1]) * (n2[2] - n0[2]) - (n1[2] - n0[2]) * (n2[1] - n0[1])
         cross_y = (n1[2] - n0[2]) * (n2[0] - n0[0]) - (n1[0] - n0[0]) * (n2[2] - n0[2])
@@ -257,13 +271,20 @@ def clear_active(s):
 
 
 @inner
-def polish(a, b, s):
+def polish(pair, s):
     """Newton's method from s.trial for the active atoms: minimise n·(a_0 − b_0) where all of a, and all of b, are at
     equal heights.
 
     With the tangent step d, gradient g, constraints c + C d = 0 and multipliers ν: W d + Cᵀν = −g, where
     W = ∇²(n·(a_0 − b_0)) + Σ ν ∇²c − H: the last term is the curvature of the sphere.
     """
+    floats = s.as_floats
+    call_evaluator(pair.polish, OP, pair.as_ints, floats, floats, floats, floats, floats, floats)
+
+
+def _polish(op, ints, floats, q, step, out, jacobian, work):
+    pair, s = PairRecord(ints), Search(floats)
+    a, b = pair.a, pair.b
     n = s.trial
     multiplier = 0.0
     for _ in range(STEPS):
@@ -278,7 +299,7 @@ def polish(a, b, s):
         gu = gv = value = 0.0
         wuu = wuv = wvv = 0.0
         c1 = c1u = c1v = c2 = c2u = c2v = 0.0
-        q = 0
+        equal = 0
         for side in range(2):
             sign = 1.0 - 2.0 * side
             base = base_u = base_v = base_uu = base_uv = base_vv = 0.0
@@ -302,56 +323,60 @@ def polish(a, b, s):
                     value, gu, gv = value + h, gu + hu, gv + hv
                     wuu, wuv, wvv = wuu + uu, wuv + uv, wvv + vv
                 else:
-                    q += 1
-                    if q == 1:
+                    equal += 1
+                    if equal == 1:
                         c1, c1u, c1v = h - base, hu - base_u, hv - base_v
                         wuu += multiplier * (uu - base_uu)
                         wuv += multiplier * (uv - base_uv)
                         wvv += multiplier * (vv - base_vv)
-                    elif q == 2:
+                    elif equal == 2:
                         c2, c2u, c2v = h - base, hu - base_u, hv - base_v
         wuu, wvv = wuu - value, wvv - value
         du = dv = 0.0
-        if q == 0:
+        if equal == 0:
             det = wuu * wvv - wuv * wuv
             if det <= 0.0 or wuu + wvv <= 0.0:
-                return
+                return 0
             du, dv = (wuv * gv - wvv * gu) / det, (wuv * gu - wuu * gv) / det
-        elif q == 1:
+        elif equal == 1:
             square = c1u * c1u + c1v * c1v
             if square == 0.0:
-                return
+                return 0
             du, dv = -c1 * c1u / square, -c1 * c1v / square
             tu, tv = -c1v, c1u
             bend = wuu * tu * tu + 2.0 * wuv * tu * tv + wvv * tv * tv
             slope = tu * (gu + wuu * du + wuv * dv) + tv * (gv + wuv * du + wvv * dv)
             if bend <= 0.0:
-                return
+                return 0
             du, dv = du - slope / bend * tu, dv - slope / bend * tv
             multiplier = -(c1u * (gu + wuu * du + wuv * dv) + c1v * (gv + wuv * du + wvv * dv)) / square
-        elif q == 2:
+        elif equal == 2:
             det = c1u * c2v - c1v * c2u
             if det == 0.0:
-                return
+                return 0
             du, dv = (c1v * c2 - c2v * c1) / det, (c2u * c1 - c1u * c2) / det
         else:
-            return
-        step = sqrt(du * du + dv * dv)
-        if not step < inf:
-            return
-        if step > 0.5:
-            du, dv = 0.5 * du / step, 0.5 * dv / step
+            return 0
+        size = sqrt(du * du + dv * dv)
+        if not size < inf:
+            return 0
+        if size > 0.5:
+            du, dv = 0.5 * du / size, 0.5 * dv / size
         n[0] += du * ux + dv * vx
         n[1] += du * uy + dv * vy
         n[2] += du * uz + dv * vz
         normalize(n)
-        consider(a, b, s)
-        if step < 1e-14 or (q > 0 and step < 1e-9 and multiplier == 0.0):
-            return
+        consider(pair, s)
+        if size < 1e-14 or (equal > 0 and size < 1e-9 and multiplier == 0.0):
+            return 0
+    return 0
+
+
+POLISH = evaluator(_polish)
 
 
 @inner
-def polish_cell(a, b, cell, s):
+def polish_cell(pair, cell, s):
     """Newton's method for the atoms of the corners that matter in a cell."""
     clear_active(s)
     n = s.trial
@@ -374,10 +399,10 @@ def polish_cell(a, b, cell, s):
         if dot(n, cell.normals) < 0.0:
             n[0], n[1], n[2] = -n[0], -n[1], -n[2]
         if normalize(n) > 0.0:
-            consider(a, b, s)
+            consider(pair, s)
         return
     if normalize(n) > 0.0:
-        polish(a, b, s)
+        polish(pair, s)
 
 
 @inner
@@ -517,37 +542,56 @@ def witness(a, b, s, contact, depth):
 
 
 @inner
-def refine(a, b, s, contact):
+def refine(pair, s, contact):
     """The normal to its last digits, and its points; returns their distance across it [m].
 
     Of the atoms that are nearly at the top, the nearest points say which ones are active.
     """
-    across = inf
-    for k in range(3):
-        across = witness(a, b, s, contact, FACE * s.length)
-        if k == 2 or across <= FACE * s.length:
-            break
-        witness(a, b, s, contact, (NEAR if k == 0 else NEARER) * s.length)
+    floats = s.as_floats
+    call_evaluator(pair.refine, OP, pair.as_ints, floats, floats, floats, contact.as_floats, floats, floats)
+    return s.across
+
+
+def _refine(op, ints, floats, q, step, out, jacobian, work):
+    pair, s, contact = PairRecord(ints), Search(floats), Contact(out)
+    a, b = pair.a, pair.b
+    for k in range(5):  # faces, atoms near them, faces, atoms nearer to them, faces
+        depth = NEAR if k == 1 else NEARER if k == 3 else FACE
+        s.across = witness(a, b, s, contact, depth * s.length)
+        if k % 2 == 0:
+            if s.across <= FACE * s.length:
+                break
+            continue
         clear_active(s)
         for c in range(3):
             add_active(s, contact.atoms[c], contact.atoms[3 + c])
             s.trial[c] = s.normal[c]
-        polish(a, b, s)
-        value = consider(a, b, s)
+        polish(pair, s)
+        value = consider(pair, s)
         if value <= s.best + ROUNDING * s.length:  # Newton's normal is nearer than one that is lower by rounding
             s.best = value
             for c in range(3):
                 s.normal[c] = s.trial[c]
-    return across
+    return 0
+
+
+REFINE = evaluator(_refine)
 
 
 @inner
-def is_proven(a, b, s, contact):
-    """Whether the solids are apart and the bounds of their distance meet: −H ≤ gap ≤ |b − a|."""
-    if s.best >= 0.0 or s.best == s.judged:
+def is_proven(pair, s, contact):
+    """Whether the solids are apart and the bounds of their distance meet: −H ≤ gap ≤ |b − a|.
+
+    s.proof ← a − b, a point of M that is as far along the best normal as M: it bounds H near this normal.
+    """
+    if s.best == s.judged:
         return False
-    across = refine(a, b, s, contact)
+    across = refine(pair, s, contact)
     s.judged = s.best
+    for k in range(3):
+        s.proof[k] = contact.points[k] - contact.points[3 + k]
+    if s.best >= 0.0:
+        return False
     contact.error = sqrt(s.best * s.best + across * across) + s.best
     return contact.error <= TIGHT * s.length
 
@@ -570,14 +614,14 @@ def copy_corner(cell, k, other, l):
 
 
 @inner
-def search(a, b, s, contact, cells):
+def search(pair, s, contact, cells):
     """The least H over all normals; returns the number of cells that were divided."""
     axes = Cell(cells, CELLS)  # two more: the corners of the octahedron, a cell that is divided
     for k in range(6):
         for c in range(3):
             s.trial[c] = 0.0
         s.trial[k % 3] = 1.0 if k < 3 else -1.0
-        consider(a, b, s)
+        consider(pair, s)
         place_corner(Cell(axes, k // 3), k % 3, s)
     head, waiting, divided = 0, 0, 0
     for octant in range(8):
@@ -596,9 +640,10 @@ def search(a, b, s, contact, cells):
         if now.bound >= s.best - CLOSED * s.length:
             continue
         bound(now, s)
-        polish_cell(a, b, now, s)
-        if is_proven(a, b, s, contact):
+        polish_cell(pair, now, s)
+        if is_proven(pair, s, contact):
             return divided
+        now.bound = max(now.bound, bound(now, s))
         if now.bound >= s.best - CLOSED * s.length:
             continue
         divided += 1
@@ -611,7 +656,7 @@ def search(a, b, s, contact, cells):
         for c in range(3):
             s.trial[c] = now.normals[3 * k + c] + now.normals[3 * l + c]
         normalize(s.trial)
-        consider(a, b, s)
+        consider(pair, s)
         if waiting + 2 > CELLS or widest >= 1.0:
             contact.error = max(contact.error, s.best - now.bound)
             continue
@@ -636,8 +681,9 @@ def rotation(q, R):
 
 
 @inner
-def closest(a, b, pose_a, pose_b, contact, cells):
+def closest(pair, pose_a, pose_b, contact, cells):
     """contact ← gap, points and normal of two hulls at poses (x, y, z, quaternion)."""
+    a, b = pair.a, pair.b
     s = local(Search)
     A, B, R = s.axes_a, s.axes_b, s.rotation
     rotation(tail(pose_a, 3), A)
@@ -649,6 +695,7 @@ def closest(a, b, pose_a, pose_b, contact, cells):
             R[3 * i + k] = A[i] * B[k] + A[3 + i] * B[3 + k] + A[6 + i] * B[6 + k]
     s.length = sqrt(dot(s.position, s.position)) + a.reach + b.reach
     s.best = s.judged = inf
+    s.proof[0] = s.proof[1] = s.proof[2] = -inf
     clear_active(s)
     contact.error = contact.cells = 0.0
     n = s.trial
@@ -658,17 +705,17 @@ def closest(a, b, pose_a, pose_b, contact, cells):
         if a.kind != HALF_SPACE:
             n[2] = -1.0
             from_b(s, n, False)
-        consider(a, b, s)
-        witness(a, b, s, contact, FACE * s.length)
+        consider(pair, s)
+        refine(pair, s, contact)
         done = True
     elif contact.is_known > 0.0:
         for k in range(3):
             n[k] = A[k] * contact.normal[0] + A[3 + k] * contact.normal[1] + A[6 + k] * contact.normal[2]
         for k in range(3):
             add_active(s, contact.atoms[k], contact.atoms[3 + k])
-        consider(a, b, s)
-        polish(a, b, s)
-        across = refine(a, b, s, contact)
+        consider(pair, s)
+        polish(pair, s)
+        across = refine(pair, s, contact)
         contact.error = sqrt(s.best * s.best + across * across) - abs(s.best)
         done = contact.error <= TIGHT * s.length
     if not done:
@@ -676,15 +723,15 @@ def closest(a, b, pose_a, pose_b, contact, cells):
         for k in range(3):
             n[k] = s.position[k]
         if normalize(n) > 0.0:
-            consider(a, b, s)
+            consider(pair, s)
             add_active(s, s.found[0], s.found[1])
-            polish(a, b, s)
-        consider_axes(a, b, s)
-        if not is_proven(a, b, s, contact):
+            polish(pair, s)
+        consider_axes(pair, s)
+        if not is_proven(pair, s, contact):
             contact.error = 0.0
-            contact.cells = search(a, b, s, contact, cells)
+            contact.cells = search(pair, s, contact, cells)
             if s.best != s.judged:
-                refine(a, b, s, contact)
+                refine(pair, s, contact)
     n = s.normal
     if a.kind == HALF_SPACE or b.kind == HALF_SPACE:  # its point is the foot of the other's
         there, here = (0, 3) if a.kind == HALF_SPACE else (3, 0)
@@ -713,5 +760,5 @@ def closest_many(pairs, poses, contacts, cells):
     for k in range(pairs[0]):
         pair = PairRecord(tail(pairs, 1), k)
         at_a, at_b = tail(poses, 7 * pair.body_a), tail(poses, 7 * pair.body_b)
-        closest(pair.a, pair.b, at_a, at_b, Contact(contacts, k), cells)
+        closest(pair, at_a, at_b, Contact(contacts, k), cells)
     return 0

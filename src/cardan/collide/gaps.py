@@ -63,7 +63,7 @@ def _of_pieces(a: Solid, b: Solid, poses: FloatArray, pairs: Any, near: Gap | No
     records[0] = len(pairs)
     hulls = [(a.pieces[i].hull, b.pieces[j].hull) for i, j in pairs.tolist()]
     for k, (one, other) in enumerate(hulls):
-        record = PairRecord.new(a=one, b=other, body_a=0, body_b=1)
+        record = PairRecord.new(a=one, b=other, body_a=0, body_b=1, **functions())
         records[1 + PairRecord.size * k :][: PairRecord.size] = record.as_ints
     contacts = np.zeros(len(pairs), dtype=Contact.dtype)
     if near is not None:
@@ -80,6 +80,11 @@ def _read(row: Any, i: int, j: int, error: float) -> Gap:
     of_a, of_b = (tuple(sorted({k for k in part.tolist() if k >= 0})) for part in (atoms[:3], atoms[3:]))
     points = row["points"].reshape(2, 3).copy()
     return Gap(float(row["gap"]), points, row["normal"].copy(), (i, j, of_a, of_b), error + float(row["error"]))
+
+
+def functions() -> dict[str, int]:
+    """Addresses of the parts of the search."""
+    return {"consider": _closest.CONSIDER, "polish": _closest.POLISH, "refine": _closest.REFINE}
 
 
 def workspace() -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cardan.kernel.table import Float, Int, Ref, Table
+from cardan.kernel.table import Address, Float, Int, Ref, Table
 
 CONVEX, HALF_SPACE = range(2)  # kinds of hulls
 SEARCHED, TRACKED = range(2)  # how the normal was found
@@ -51,6 +51,9 @@ class PairRecord(Table):
     b: Ref[Hull]
     body_a: Int  # numbers of their poses
     body_b: Int
+    consider: Address  # functions of the search (_closest.py)
+    polish: Address
+    refine: Address
 
 
 class Cell(Table):
@@ -73,6 +76,9 @@ class Search(Table):
     best: Float  # least H so far
     judged: Float  # that whose points were compared last
     normal: Float[3]  # and where
+    value: Float  # H of the last one
+    across: Float  # distance of its points across the normal [m]
+    proof: Float[3]  # a point of M, far along the best normal
     weights: Float[3]  # of the corners of a cell, in its bound
     one: Float[7]  # of an atom of a: point, curvature, tangent
     other: Float[7]  # of an atom of b

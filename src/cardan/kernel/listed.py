@@ -13,7 +13,12 @@ LISTED: Final = {
     "cardan.analysis._many": {"solve_many": "q1C d1C d1C d1C q"},
     "cardan.analysis._policy": {"next_attempt": "q d1C d1C", "is_far": "d1C", "is_nearer": "d1C b d"},
     "cardan.analysis._whole_turns": {"update_turns": "q1C q1C q d1C d1C d1C d1C d1C"},
-    "cardan.collide._closest": {"closest_many": "q1C d1C d1C d1C"},
+    "cardan.collide._closest": {
+        "_consider": "EVALUATOR",
+        "_polish": "EVALUATOR",
+        "_refine": "EVALUATOR",
+        "closest_many": "q1C d1C d1C d1C",
+    },
     "cardan.constraints._generated": {
         "rotation_vector": "PRIMITIVE",
         "angle": "PRIMITIVE",
