@@ -695,7 +695,6 @@ def closest(pair, pose_a, pose_b, contact, cells):
             R[3 * i + k] = A[i] * B[k] + A[3 + i] * B[3 + k] + A[6 + i] * B[6 + k]
     s.length = sqrt(dot(s.position, s.position)) + a.reach + b.reach
     s.best = s.judged = inf
-    s.proof[0] = s.proof[1] = s.proof[2] = -inf
     clear_active(s)
     contact.error = contact.cells = 0.0
     n = s.trial
@@ -754,11 +753,11 @@ def closest(pair, pose_a, pose_b, contact, cells):
 
 
 @jit
-def closest_many(pairs, poses, contacts, cells):
+def closest_many(count, pairs, poses, contacts, cells):
     """contacts ← those of pairs of hulls, at rows of poses."""
     pairs, poses, contacts, cells = pointer(pairs), pointer(poses), pointer(contacts), pointer(cells)
-    for k in range(pairs[0]):
-        pair = PairRecord(tail(pairs, 1), k)
+    for k in range(count):
+        pair = PairRecord(pairs, k)
         at_a, at_b = tail(poses, 7 * pair.body_a), tail(poses, 7 * pair.body_b)
         closest(pair, at_a, at_b, Contact(contacts, k), cells)
     return 0

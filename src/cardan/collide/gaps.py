@@ -46,7 +46,8 @@ def gap(a: Solid, pose_a: Any, b: Solid, pose_b: Any, *, near: Gap | None = None
     if a.is_half_space and b.is_half_space:
         raise ModelError("both solids are half-spaces, which have no gap; give a shape for one of them")
     if len(a.pieces) == 1 and len(b.pieces) == 1:
-        return _of_pieces(a, b, poses, np.zeros((1, 2), dtype=np.int64), near)[0]
+        found = _of_pieces(a, b, poses, np.zeros((1, 2), dtype=np.int64), near)[0]
+        return read(found, 0, 0, a.error + b.error)
     return _least(a, b, poses)
 
 
@@ -57,34 +58,27 @@ def poses_of(values: Any) -> FloatArray:
     return found
 
 
-def _of_pieces(a: Solid, b: Solid, poses: FloatArray, pairs: Any, near: Gap | None = None) -> list[Gap]:
-    """Gaps of pairs of pieces, shape (n, 2)."""
-    records = np.zeros(1 + PairRecord.size * len(pairs), dtype=np.int64)
-    records[0] = len(pairs)
-    hulls = [(a.pieces[i].hull, b.pieces[j].hull) for i, j in pairs.tolist()]
-    for k, (one, other) in enumerate(hulls):
-        record = PairRecord.new(a=one, b=other, body_a=0, body_b=1, **functions())
-        records[1 + PairRecord.size * k :][: PairRecord.size] = record.as_ints
+def _of_pieces(a: Solid, b: Solid, poses: FloatArray, pairs: Any, near: Gap | None = None) -> Any:
+    """Contacts of pairs of pieces, shape (n, 2)."""
+    records = np.zeros((len(pairs), PairRecord.size), dtype=np.int64)
+    records[:, 0], records[:, 1] = a.addresses[pairs[:, 0]], b.addresses[pairs[:, 1]]
+    records[:, 3] = 1
+    records[:, 4:] = _closest.CONSIDER, _closest.POLISH, _closest.REFINE
     contacts = np.zeros(len(pairs), dtype=Contact.dtype)
     if near is not None:
         row = contacts[0]
         row["normal"], row["is_known"], row["atoms"] = near.normal, 1.0, -1.0
         for side, atoms in enumerate(near.features[2:]):
             row["atoms"][3 * side : 3 * side + len(atoms)] = atoms  # type: ignore[arg-type]
-    _closest.closest_many(records, poses.reshape(-1), contacts.view(np.float64), workspace())
-    return [_read(row, i, j, a.error + b.error) for row, (i, j) in zip(contacts, pairs.tolist(), strict=True)]
+    _closest.closest_many(len(pairs), records.reshape(-1), poses.reshape(-1), contacts.view(np.float64), workspace())
+    return contacts
 
 
-def _read(row: Any, i: int, j: int, error: float) -> Gap:
+def read(row: Any, i: int, j: int, error: float) -> Gap:
     atoms = row["atoms"].astype(int)
     of_a, of_b = (tuple(sorted({k for k in part.tolist() if k >= 0})) for part in (atoms[:3], atoms[3:]))
     points = row["points"].reshape(2, 3).copy()
     return Gap(float(row["gap"]), points, row["normal"].copy(), (i, j, of_a, of_b), error + float(row["error"]))
-
-
-def functions() -> dict[str, int]:
-    """Addresses of the parts of the search."""
-    return {"consider": _closest.CONSIDER, "polish": _closest.POLISH, "refine": _closest.REFINE}
 
 
 def workspace() -> FloatArray:
@@ -95,19 +89,34 @@ def workspace() -> FloatArray:
     return found
 
 
+def bounds(a: Solid, b: Solid, poses: FloatArray) -> FloatArray:
+    """Lower bounds of the gaps of all pairs of pieces [m]: of balls, and along the axes of both solids."""
+    axes_a, axes_b = (euler.matrix(pose[3:]) for pose in poses)
+    apart = np.full((len(a.pieces), len(b.pieces)), -np.inf)
+    if not a.is_half_space and not b.is_half_space:
+        centers = a.middles @ axes_a.T + poses[0, :3], b.middles @ axes_b.T + poses[1, :3]
+        apart = np.linalg.norm(centers[0][:, None] - centers[1], axis=2) - a.radii[:, None] - b.radii
+        axes = np.concatenate([axes_a, axes_b], axis=1)
+        (low_a, high_a), (low_b, high_b) = a.spans(axes_a.T @ axes), b.spans(axes_b.T @ axes)
+        shift = (poses[1, :3] - poses[0, :3]) @ axes
+        for k in range(6):
+            apart = np.maximum(apart, low_b[:, k] + shift[k] - high_a[:, None, k])
+            apart = np.maximum(apart, low_a[:, None, k] - shift[k] - high_b[:, k])
+    return np.asarray(apart)
+
+
 def _least(a: Solid, b: Solid, poses: FloatArray) -> Gap:
-    """The least gap of all pairs of pieces: nearest balls first, until all others are farther."""
-    centers = []
-    for solid, pose in ((a, poses[0]), (b, poses[1])):
-        centers.append(solid.middles @ euler.matrix(pose[3:]).T + pose[:3])
-    apart = np.linalg.norm(centers[0][:, None] - centers[1], axis=2) - a.radii[:, None] - b.radii
+    """The least gap of all pairs of pieces: those of the least bounds first, until all others are farther."""
+    apart = bounds(a, b, poses)
     order = np.argsort(apart, axis=None, kind="stable")
     best: Gap | None = None
     at, many = 0, 1
     while at < len(order) and (best is None or apart.flat[order[at]] < best.gap):
         chosen = np.stack(np.unravel_index(order[at : at + many], apart.shape), axis=1)
-        found = min(_of_pieces(a, b, poses, chosen), key=lambda g: g.gap)
-        best = found if best is None or found.gap < best.gap else best
+        found = _of_pieces(a, b, poses, chosen)
+        k = int(np.argmin(found["gap"]))
+        if best is None or found["gap"][k] < best.gap:
+            best = read(found[k], *chosen[k].tolist(), a.error + b.error)
         at, many = at + many, min(2 * many, 64)
     assert best is not None  # a solid has at least one piece
     return best

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.collide.tables import CONVEX, HALF_SPACE, Atom, Hull
+from cardan.collide.pieces import cut
+from cardan.collide.tables import CONVEX, HALF_SPACE, Atom, Hull, PairRecord
 from cardan.errors import ModelError
 from cardan.shapes import Mesh, Shape
-from cardan.shapes.gears import Gear
 from cardan.shapes.region import Arc, Line, Loop, Region
 from cardan.shapes.solids import CORNERS, Box, Cylinder, Extrusion, Revolution, Sphere
 
@@ -53,13 +53,20 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solid:
-    """A shape, prepared for gaps.  ``error`` [m]: how far its surface is from that of the shape, at most."""
+    """A shape, prepared for gaps.  ``error`` [m]: how far its surface is from that of the shape, at most.
+
+    Of each piece: the middle and the radius of a ball around it, the address of its table, and where its atoms start in
+    ``corners``, shape (n, 11).
+    """
 
     shape: Shape | None
     pieces: tuple[Piece, ...]
     error: float
     middles: FloatArray
     radii: FloatArray
+    addresses: NDArray[np.int64]
+    corners: FloatArray
+    starts: NDArray[np.int64]
 
     @property
     def is_half_space(self) -> bool:
@@ -77,6 +84,15 @@ class Solid:
         if self.shape is None:
             return np.full(3, -np.inf), np.array([np.inf, np.inf, 0.0])
         return np.min([p.low for p in self.pieces], axis=0), np.max([p.high for p in self.pieces], axis=0)
+
+    def spans(self, axes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Least and largest coordinate of each piece along unit axes, shape (3, n), in its own axes; shape (pieces, n)."""
+        middle = self.corners[:, :3] @ axes
+        along = self.corners[:, 4:7] @ axes
+        half = self.corners[:, 3:4] * np.sqrt(np.maximum(0.0, 1.0 - along * along))
+        growth = np.array([[p.growth] for p in self.pieces])
+        low = np.minimum.reduceat(middle - half, self.starts, axis=0) - growth
+        return low, np.maximum.reduceat(middle + half, self.starts, axis=0) + growth
 
     def __repr__(self) -> str:
         return f"<solid: {self.shape!r:.80}>" if self.shape is not None else "<solid: half-space z ≤ 0>"
@@ -112,9 +128,8 @@ def _prepared(shape: Shape) -> Solid:
         return _made(shape, [(atoms, 0.0)])
     if isinstance(shape, Mesh) and (atoms := _convex_mesh(shape)) is not None:
         return _made(shape, [(atoms, 0.0)])
-    raise ModelError(
-        f"{shape!r:.80}: gaps of this shape are not available; attach it as several convex shapes instead"
-    )
+    parts, error = cut(shape)
+    return _made(shape, [(_points(rows), 0.0) for rows in parts], error)
 
 
 def _made(shape: Shape | None, parts: Sequence[tuple[FloatArray, float]], error: float = 0.0,
@@ -128,7 +143,11 @@ def _made(shape: Shape | None, parts: Sequence[tuple[FloatArray, float]], error:
         low, high = (c - across).min(axis=0) - growth, (c + across).max(axis=0) + growth
         pieces.append(Piece(hull, atoms, growth, low, high))
     middles, radii = np.array([p.middle for p in pieces]), np.array([p.radius for p in pieces])
-    return Solid(shape, tuple(pieces), error, middles, radii)
+    corners = np.concatenate([p.atoms for p in pieces])
+    starts = np.cumsum([0, *(len(p.atoms) for p in pieces[:-1])])
+    # the records keep the tables alive as long as the pieces, which have them too
+    addresses = np.array([PairRecord.new(a=p.hull).as_ints[0] for p in pieces])
+    return Solid(shape, tuple(pieces), error, middles, radii, addresses, corners, starts)
 
 
 def _points(rows: Any) -> FloatArray:
@@ -267,6 +286,3 @@ def _convex_mesh(shape: Mesh) -> FloatArray | None:
     if hull.volume - volume > 1e-9 * hull.volume:
         return None
     return _points(shape.vertices[np.sort(hull.vertices)])
-
-
-_ = Gear

@@ -17,7 +17,7 @@ LISTED: Final = {
         "_consider": "EVALUATOR",
         "_polish": "EVALUATOR",
         "_refine": "EVALUATOR",
-        "closest_many": "q1C d1C d1C d1C",
+        "closest_many": "q q1C d1C d1C d1C",
     },
     "cardan.constraints._generated": {
         "rotation_vector": "PRIMITIVE",
