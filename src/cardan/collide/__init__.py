@@ -2,12 +2,22 @@
 
 Solids      solid(shape), half_space()
 Pairs       gap, contact_points, overlap_volume
-Many        candidates: pairs that are near each other
+Many        candidates (pairs that are near each other), gaps
 """
 
 from __future__ import annotations
 
-from cardan.collide.gaps import Gap, gap
-from cardan.collide.solids import Solid, half_space, solid
+from types import FunctionType
 
-__all__ = ["Gap", "Solid", "gap", "half_space", "solid"]
+from cardan.calls import explained
+from cardan.collide.broad import candidates
+from cardan.collide.pairs import Gap, gap, gaps
+from cardan.collide.points import contact_points
+from cardan.collide.solids import Solid, half_space, solid
+from cardan.collide.volumes import Volume, overlap_volume
+
+__all__ = ["Gap", "Solid", "Volume", "candidates", "contact_points", "gap", "gaps", "half_space", "overlap_volume", "solid"]
+
+for _name in __all__:
+    if isinstance(globals()[_name], FunctionType):
+        globals()[_name] = explained(globals()[_name], f"collide.{_name}")

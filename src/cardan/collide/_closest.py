@@ -559,7 +559,7 @@ def _refine(op, ints, floats, q, step, out, jacobian, work):
         depth = NEAR if k == 1 else NEARER if k == 3 else FACE
         s.across = witness(a, b, s, contact, depth * s.length)
         if k % 2 == 0:
-            if s.across <= FACE * s.length:
+            if s.across <= FACE * s.length or a.kind == HALF_SPACE or b.kind == HALF_SPACE:
                 break
             continue
         clear_active(s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -46,9 +47,35 @@ def gap(a: Solid, pose_a: Any, b: Solid, pose_b: Any, *, near: Gap | None = None
     if a.is_half_space and b.is_half_space:
         raise ModelError("both solids are half-spaces, which have no gap; give a shape for one of them")
     if len(a.pieces) == 1 and len(b.pieces) == 1:
-        found = _of_pieces(a, b, poses, np.zeros((1, 2), dtype=np.int64), near)[0]
+        found = contacts_of(a, b, poses, np.zeros((1, 2), dtype=np.int64), near)[0]
         return read(found, 0, 0, a.error + b.error)
     return _least(a, b, poses)
+
+
+def gaps(solids: Sequence[Solid], poses: Any, pairs: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The signed gaps of many pairs [m], shape (k,), their points [m], shape (k, 2, 3), and normals, shape (k, 3).
+
+    poses, shape (n, 7); pairs, shape (k, 2): numbers of solids, as from :func:`candidates`.
+    """
+    rows, chosen = poses_of(poses), np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    found = np.zeros(len(chosen), dtype=Contact.dtype)
+    is_plain = np.array([len(s.pieces) == 1 for s in solids] or [True])
+    plane = np.array([s.is_half_space for s in solids] or [False])
+    if plane[chosen].all(axis=1).any():
+        raise ModelError("both solids of a pair are half-spaces, which have no gap; leave the pair out")
+    at = np.flatnonzero(is_plain[chosen].all(axis=1))
+    records = np.zeros((len(at), PairRecord.size), dtype=np.int64)
+    addresses = np.array([s.addresses[0] for s in solids])
+    records[:, :2], records[:, 2:4] = addresses[chosen[at]], chosen[at]
+    records[:, 4:] = _closest.CONSIDER, _closest.POLISH, _closest.REFINE
+    contacts = np.zeros(len(at), dtype=Contact.dtype)
+    _closest.closest_many(len(at), records.reshape(-1), rows.reshape(-1), contacts.view(np.float64), workspace())
+    found[at] = contacts
+    for k in np.flatnonzero(~is_plain[chosen].all(axis=1)).tolist():
+        i, j = chosen[k].tolist()
+        one = gap(solids[i], rows[i], solids[j], rows[j])
+        found[k]["gap"], found[k]["points"], found[k]["normal"] = one.gap, one.points.ravel(), one.normal
+    return found["gap"].copy(), found["points"].reshape(-1, 2, 3), found["normal"].copy()
 
 
 def poses_of(values: Any) -> FloatArray:
@@ -58,7 +85,7 @@ def poses_of(values: Any) -> FloatArray:
     return found
 
 
-def _of_pieces(a: Solid, b: Solid, poses: FloatArray, pairs: Any, near: Gap | None = None) -> Any:
+def contacts_of(a: Solid, b: Solid, poses: FloatArray, pairs: Any, near: Gap | None = None) -> Any:
     """Contacts of pairs of pieces, shape (n, 2)."""
     records = np.zeros((len(pairs), PairRecord.size), dtype=np.int64)
     records[:, 0], records[:, 1] = a.addresses[pairs[:, 0]], b.addresses[pairs[:, 1]]
@@ -113,7 +140,7 @@ def _least(a: Solid, b: Solid, poses: FloatArray) -> Gap:
     at, many = 0, 1
     while at < len(order) and (best is None or apart.flat[order[at]] < best.gap):
         chosen = np.stack(np.unravel_index(order[at : at + many], apart.shape), axis=1)
-        found = _of_pieces(a, b, poses, chosen)
+        found = contacts_of(a, b, poses, chosen)
         k = int(np.argmin(found["gap"]))
         if best is None or found["gap"][k] < best.gap:
             best = read(found[k], *chosen[k].tolist(), a.error + b.error)
