@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layers import sampled
 from scipy.optimize import nnls
 from scipy.spatial import ConvexHull
 
 from cardan import collide, shapes
 from cardan.errors import ModelError
 from cardan.math import euler
+from layers import sampled
 
 TOLERANCE = 1e-11  # of the size, which is about 1 m
 TRIANGLE = [(0.0, 0.0), (1.0, 0.0), (0.5, 0.8)]
@@ -50,20 +50,14 @@ SOLIDS: dict[str, tuple[Any, Any]] = {
     "disc": (shapes.cylinder(0.7, 0.1), rims((0.7, 0.05), (0.7, -0.05))),
     "sphere": (shapes.sphere(0.5), lambda n: 0.5 * np.linalg.norm(n, axis=1)),
     "cone": (shapes.revolution([(0.0, -0.5), (0.6, -0.5), (0.0, 0.7)]), rims((0.6, -0.5), (0.0, 0.7))),
-    "frustum": (
-        shapes.revolution([(0.0, -0.5), (0.6, -0.5), (0.3, 0.4), (0.0, 0.4)]),
-        rims((0.6, -0.5), (0.3, 0.4)),
-    ),
+    "frustum": (shapes.revolution([(0.0, -0.5), (0.6, -0.5), (0.3, 0.4), (0.0, 0.4)]), rims((0.6, -0.5), (0.3, 0.4))),
     "link": (
         shapes.link((0.0, 0.0), (1.0, 0.3), width=0.4, thickness=0.2),
         rounded([(0.0, 0.0), (1.0, 0.3)], 0.2, 0.2),
     ),
     "plate": (shapes.plate(TRIANGLE, thickness=0.1, radius=0.15), rounded(TRIANGLE, 0.15, 0.1)),
     "prism": (shapes.extrusion(QUAD, 0.5, taper=0.6), corners(TRAPEZOID)),
-    "tetrahedron": (
-        shapes.mesh(TETRAHEDRON, [(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)]),
-        corners(TETRAHEDRON),
-    ),
+    "tetrahedron": (shapes.mesh(TETRAHEDRON, [(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)]), corners(TETRAHEDRON)),
 }
 POLYTOPES = {"box": BOX, "prism": TRAPEZOID, "tetrahedron": TETRAHEDRON}
 EVERYWHERE = np.random.default_rng(1).normal(size=(1500, 3))
@@ -140,7 +134,7 @@ def test_gaps_of_all_pairs_of_solids_are_proven(seed: int, count: int) -> None:
 
 
 def test_distances_of_polytopes_are_those_of_a_quadratic_programme() -> None:
-    """min |M λ| with Σ λ = 1, λ ≥ 0, over the differences M of corners: [LawsonHanson1974], least distance."""
+    """min |M λ| with Σ λ = 1, λ ≥ 0, over the differences M of corners: [Lawson1974], least distance."""
     rng = np.random.default_rng(3)
     apart = 0
     for a, b in combinations_with_replacement(POLYTOPES, 2):
@@ -237,9 +231,9 @@ def test_pieces_of_shapes_with_holes_are_within_their_error() -> None:
 def test_what_has_no_gap_is_refused_by_name() -> None:
     place = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
     open_mesh = shapes.mesh(TETRAHEDRON, [(0, 2, 1), (0, 1, 3), (1, 2, 3)])
-    with pytest.raises(ModelError, match="not closed.*repair it"):
+    with pytest.raises(ModelError, match=r"not closed.*repair it"):
         collide.solid(open_mesh)
-    with pytest.raises(ModelError, match="not convex.*several convex meshes"):
+    with pytest.raises(ModelError, match=r"not convex.*several convex meshes"):
         collide.solid(shapes.thread(0.01, 0.002, 0.05))
     with pytest.raises(ModelError, match="both solids are half-spaces"):
         collide.gap(collide.half_space(), place, collide.half_space(), place)

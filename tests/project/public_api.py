@@ -16,6 +16,7 @@ from typing import Any
 PLACES = {  # modules, and their public names: those of __all__, or the ones that are given
     "cardan": None,
     "cardan.cad": None,
+    "cardan.collide": None,
     "cardan.files.mjcf": ["load"],
     "cardan.files.urdf": ["load"],
     "cardan.geometry": None,

@@ -16,7 +16,18 @@ from cardan.collide.points import contact_points
 from cardan.collide.solids import Solid, half_space, solid
 from cardan.collide.volumes import Volume, overlap_volume
 
-__all__ = ["Gap", "Solid", "Volume", "candidates", "contact_points", "gap", "gaps", "half_space", "overlap_volume", "solid"]
+__all__ = [
+    "Gap",
+    "Solid",
+    "Volume",
+    "candidates",
+    "contact_points",
+    "gap",
+    "gaps",
+    "half_space",
+    "overlap_volume",
+    "solid",
+]
 
 for _name in __all__:
     if isinstance(globals()[_name], FunctionType):

@@ -16,7 +16,7 @@ Reads hulls (:mod:`.tables`); writes a Contact.  Works in the axes of a.
 
 from math import inf, sqrt
 
-from cardan.collide.tables import CELLS, HALF_SPACE, Atom, Cell, Contact, Hull, PairRecord, Search
+from cardan.collide.tables import CELLS, HALF_SPACE, Atom, Cell, Contact, PairRecord, Search
 from cardan.kernel.fields import local
 from cardan.kernel.jit import evaluator, inner, jit
 from cardan.kernel.memory import call_evaluator, plain, pointer, tail
@@ -232,9 +232,7 @@ def bound(cell, s):
             x, y, z = x / total, y / total, z / total
             if x < 0.0 or y < 0.0 or z < 0.0:
                 break
-        value = min(
-            x * g00 + y * g10 + z * g20, x * g01 + y * g11 + z * g21, x * g02 + y * g12 + z * g22
-        )
+        value = min(x * g00 + y * g10 + z * g20, x * g01 + y * g11 + z * g21, x * g02 + y * g12 + z * g22)
         if value > best:
             best, l0, l1, l2 = value, x, y, z
     s.weights[0], s.weights[1], s.weights[2] = l0, l1, l2
@@ -487,7 +485,8 @@ def witness(a, b, s, contact, depth):
     """contact.points ← points of both faces at the normal, in the axes of a, as near as possible across it; returns
     their distance across it [m].
 
-    depth [m]: atoms that are lower by this belong to the face.  The least point of the hull of differences across the normal, by simplices of up to three pairs.  [Gilbert1988]
+    depth [m]: atoms that are lower by this belong to the face.  The points are those of the least difference across the
+    normal in the hull of all differences, by simplices of up to three pairs.  [Gilbert1988]
     """
     n, x, f, u, v, toward = s.normal, s.simplex, s.flat, s.u, s.v, s.trial
     if abs(n[0]) < 0.6:

@@ -48,7 +48,7 @@ def gap(a: Solid, pose_a: Any, b: Solid, pose_b: Any, *, near: Gap | None = None
         raise ModelError("both solids are half-spaces, which have no gap; give a shape for one of them")
     if len(a.pieces) == 1 and len(b.pieces) == 1:
         found = contacts_of(a, b, poses, np.zeros((1, 2), dtype=np.int64), near)[0]
-        return read(found, 0, 0, a.error + b.error)
+        return read(found, (0, 0), a.error + b.error)
     return _least(a, b, poses)
 
 
@@ -96,16 +96,19 @@ def contacts_of(a: Solid, b: Solid, poses: FloatArray, pairs: Any, near: Gap | N
         row = contacts[0]
         row["normal"], row["is_known"], row["atoms"] = near.normal, 1.0, -1.0
         for side, atoms in enumerate(near.features[2:]):
-            row["atoms"][3 * side : 3 * side + len(atoms)] = atoms  # type: ignore[arg-type]
+            row["atoms"][3 * side : 3 * side + len(atoms)] = atoms
     _closest.closest_many(len(pairs), records.reshape(-1), poses.reshape(-1), contacts.view(np.float64), workspace())
     return contacts
 
 
-def read(row: Any, i: int, j: int, error: float) -> Gap:
+def read(row: Any, pair: Sequence[int], error: float) -> Gap:
+    """A contact of two pieces that a kernel wrote."""
     atoms = row["atoms"].astype(int)
     of_a, of_b = (tuple(sorted({k for k in part.tolist() if k >= 0})) for part in (atoms[:3], atoms[3:]))
     points = row["points"].reshape(2, 3).copy()
-    return Gap(float(row["gap"]), points, row["normal"].copy(), (i, j, of_a, of_b), error + float(row["error"]))
+    return Gap(
+        float(row["gap"]), points, row["normal"].copy(), (pair[0], pair[1], of_a, of_b), error + float(row["error"])
+    )
 
 
 def workspace() -> FloatArray:
@@ -143,7 +146,7 @@ def _least(a: Solid, b: Solid, poses: FloatArray) -> Gap:
         found = contacts_of(a, b, poses, chosen)
         k = int(np.argmin(found["gap"]))
         if best is None or found["gap"][k] < best.gap:
-            best = read(found[k], *chosen[k].tolist(), a.error + b.error)
+            best = read(found[k], chosen[k].tolist(), a.error + b.error)
         at, many = at + many, min(2 * many, 64)
     assert best is not None  # a solid has at least one piece
     return best

@@ -24,7 +24,8 @@ TILTED = 1e-2  # of the size: the most that a face which is tilted within the to
 RIM = 16  # corners of a disc
 MOST = 4  # points of a pair of convex pieces
 
-Corner = tuple[FloatArray, tuple[int, int]]  # place along the tangents; the edges that meet there
+Edges = tuple[tuple[int, ...], tuple[int, ...]]
+Corner = tuple[FloatArray, Edges]  # place along the tangents; the edges of a and of b that meet there
 
 
 def contact_points(a: Solid, pose_a: Any, b: Solid, pose_b: Any, *, within: float = 0.0) -> list[Gap]:
@@ -40,7 +41,7 @@ def contact_points(a: Solid, pose_a: Any, b: Solid, pose_b: Any, *, within: floa
         apart = pairs.bounds(a, b, poses)
         chosen = np.argwhere(apart <= within)
         rows = pairs.contacts_of(a, b, poses, chosen)
-        near = [pairs.read(row, *pair, a.error + b.error) for row, pair in zip(rows, chosen.tolist(), strict=True)]
+        near = [pairs.read(row, pair, a.error + b.error) for row, pair in zip(rows, chosen.tolist(), strict=True)]
     found: list[Gap] = []
     size = sum(float(s.radii.max()) for s in (a, b) if not s.is_half_space)
     for pair in near:
@@ -64,7 +65,8 @@ def _of_pair(a: Solid, b: Solid, poses: FloatArray, pair: Gap, within: float) ->
     pieces = a.pieces[pair.features[0]], b.pieces[pair.features[1]]
     size = sum(float(s.radii.max()) for s in (a, b) if not s.is_half_space)
     for depth in (max(FLAT * size, min(within - pair.gap, TILTED * size)), FLAT * size):
-        faces, planes = [], []
+        faces: list[Any] = []
+        planes: list[Any] = []
         for side, (solid, piece) in enumerate(((a, pieces[0]), (b, pieces[1]))):
             if solid.is_half_space:
                 faces.append(None)
@@ -87,7 +89,7 @@ def _of_pair(a: Solid, b: Solid, poses: FloatArray, pair: Gap, within: float) ->
         low, high = 0.0 if low is None else low, pair.gap if high is None else high
         if high - low <= within + FLAT * size:
             points = np.stack([origin + np.array([*place, z]) @ axes for z in (low, high)])
-            features = (*pair.features[:2], (edges[0],), (edges[1],))
+            features = (*pair.features[:2], *edges)
             made.append(replace(pair, gap=high - low, points=points, features=features))
     return made or [pair]
 
@@ -121,11 +123,11 @@ def _face(piece: Piece, pose: FloatArray, n: FloatArray, depth: float) -> tuple[
 
 def _polygon(rows: FloatArray, numbers: list[int], tolerance: float) -> list[tuple[FloatArray, int]]:
     """The hull of points in the plane, anticlockwise, each with its number: also that of the edge that leaves it."""
-    order = np.lexsort((rows[:, 1], rows[:, 0])).tolist()
     kept: list[int] = []
-    for k in order:
+    for k in range(len(rows)):
         if all(np.abs(rows[k] - rows[j]).max() > tolerance for j in kept):
             kept.append(k)
+    kept.sort(key=lambda k: (rows[k, 0], rows[k, 1]))
     if len(kept) < 3:
         return [(rows[k], numbers[k]) for k in kept]
     chain: list[int] = []
@@ -149,9 +151,9 @@ def _turn(o: FloatArray, p: FloatArray, q: FloatArray) -> float:
 def _overlap(a: Any, b: Any, tolerance: float) -> list[Corner]:
     """Corners of the overlap of two faces; None is the whole plane."""
     if a is None or b is None:
-        return [(p, (k, -1) if b is None else (-1, k)) for p, k in (a if b is None else b)]
+        return [(p, ((k,), ()) if b is None else ((), (k,))) for p, k in (a if b is None else b)]
     if len(a) >= 3:
-        return [(p, (m, k)) for p, (k, m) in _clipped(b, a, tolerance)]
+        return [(p, edges[::-1]) for p, edges in _clipped(b, a, tolerance)]
     if len(b) >= 3:
         return _clipped(a, b, tolerance)
     if len(a) == 2 and len(b) == 2:
@@ -160,45 +162,51 @@ def _overlap(a: Any, b: Any, tolerance: float) -> list[Corner]:
             unit = d / np.hypot(*d)
             ends = sorted([(float(p @ unit), p, 0, k) for p, k in a] + [(float(p @ unit), p, 1, k) for p, k in b],
                           key=lambda end: end[0])  # fmt: skip
-            return [(p, (k, -1) if side == 0 else (-1, k)) for _, p, side, k in ends[1:3]]
+            return [(p, ((k,), ()) if side == 0 else ((), (k,))) for _, p, side, k in ends[1:3]]
     return []  # one point
 
 
 def _clipped(subject: Any, window: Any, tolerance: float) -> list[Corner]:
     """The part of a polygon, segment or point within a polygon.  [Sutherland1974]"""
     is_closed = len(subject) > 2
-    rows: list[tuple[FloatArray, int, int]] = [(p, k, -1) for p, k in subject]  # a corner, and the edge that leaves it
-    for j in range(len(window)):
-        o, d = window[j][0], window[(j + 1) % len(window)][0] - window[j][0]
+    rows: list[tuple[FloatArray, int]] = list(subject)  # a corner, and the edge that leaves it: −1 − k of the window
+    for o, edge in window:
+        d = window[([k for _, k in window].index(edge) + 1) % len(window)][0] - o
         d = d / np.hypot(*d)
-        inside = [float(d[0] * (p - o)[1] - d[1] * (p - o)[0]) for p, *_ in rows]
-        kept: list[tuple[FloatArray, int, int]] = []
-        for k, (p, mine, edge) in enumerate(rows):
+        inside = [float(d[0] * (p - o)[1] - d[1] * (p - o)[0]) for p, _ in rows]
+        kept: list[tuple[FloatArray, int]] = []
+        for k, (p, mine) in enumerate(rows):
             if inside[k] >= -tolerance:
-                kept.append((p, mine, edge))
+                kept.append((p, mine))
             if k + 1 == len(rows) and not is_closed:
                 continue
             l = (k + 1) % len(rows)
             if (inside[k] >= -tolerance) != (inside[l] >= -tolerance):
                 t = inside[k] / (inside[k] - inside[l])
-                kept.append((p + min(max(t, 0.0), 1.0) * (rows[l][0] - p), mine, window[j][1]))
+                leaving = mine if is_closed and inside[l] >= -tolerance else -1 - edge
+                kept.append((p + min(max(t, 0.0), 1.0) * (rows[l][0] - p), leaving))
         rows = kept
         if not rows:
             return []
     found: list[Corner] = []
-    for p, mine, edge in rows:
+    for k, (p, leaving) in enumerate(rows):
         if all(np.abs(p - q).max() > tolerance for q, _ in found):
-            found.append((p, (mine, edge)))
+            met = sorted({rows[k - 1][1], leaving} if is_closed else {leaving})
+            found.append((p, (tuple(e for e in met if e >= 0), tuple(-1 - e for e in met if e < 0))))
     return found
 
 
 def _spread(corners: list[Corner]) -> list[Corner]:
     """Four corners that are far from each other: the ends of the longest diagonal, and the farthest on both sides."""
+    corners = sorted(corners, key=lambda corner: corner[1])  # so that the choice does not depend on the pose
     rows = np.array([p for p, _ in corners])
     apart = np.linalg.norm(rows[:, None] - rows, axis=2)
-    apart[apart < apart.max() * (1.0 - 1e-9)] = 0.0  # the first of equal diagonals
-    i, j = np.unravel_index(int(np.argmax(apart > 0.0)), apart.shape)
+    i, j = (int(k) for k in np.unravel_index(_first(apart), apart.shape))
     d = rows[j] - rows[i]
     side = d[0] * (rows - rows[i])[:, 1] - d[1] * (rows - rows[i])[:, 0]
-    chosen = sorted({int(i), int(j), int(np.argmax(side)), int(np.argmin(side))})
-    return [corners[k] for k in chosen]
+    return [corners[k] for k in sorted({i, j, _first(side), _first(-side)})]
+
+
+def _first(values: FloatArray) -> int:
+    """Place of the first of the largest values, up to rounding."""
+    return int(np.argmax(values >= values.max() - 1e-9 * abs(values).max()))

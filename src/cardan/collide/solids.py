@@ -86,7 +86,7 @@ class Solid:
         return np.min([p.low for p in self.pieces], axis=0), np.max([p.high for p in self.pieces], axis=0)
 
     def spans(self, axes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Least and largest coordinate of each piece along unit axes, shape (3, n), in its own axes; shape (pieces, n)."""
+        """Least and largest coordinate [m] of each piece along unit axes, shape (3, n): shape (pieces, n) each."""
         middle = self.corners[:, :3] @ axes
         along = self.corners[:, 4:7] @ axes
         half = self.corners[:, 3:4] * np.sqrt(np.maximum(0.0, 1.0 - along * along))
