@@ -22,6 +22,7 @@ log = logging.getLogger("cardan")
 SILENT: Final = 1.0  # [s] of compiling in a process before the log has a warning
 SUBJECTS: Final = {  # what kernels of a package are for
     "analysis": "assembly",
+    "collide": "collisions",
     "constraints": "assembly",
     "coordinates": "assembly",
     "dynamics": "simulation",
