@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,11 @@ from cardan.system.parts import GROUND, Body, Feature, Frame, Point
 from cardan.system.state import FloatArray
 
 if TYPE_CHECKING:
+    from cardan.analysis.clashes import Clashes
     from cardan.dynamics.reactions import Connection, ConstraintForces
     from cardan.system.system import System
 
+_clashes = LazyModule("cardan.analysis.clashes")
 _output = LazyModule("cardan.analysis.output")
 
 
@@ -117,6 +119,28 @@ class Readings:
         if name == GROUND:
             return np.tile([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (len(self.times), 1))
         return np.hstack([self.positions(name), self.quaternions(name)])
+
+    def clashes(
+        self,
+        pairs: Any = "all",
+        clearance: float = 0.0,
+        *,
+        mechanism: Any = None,
+        max_seconds: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Clashes:
+        """When which bodies overlap, or are nearer than a clearance [m], between the outputs too.
+
+        pairs: "all" but those that a joint, contact or coupling joins; or a list of pairs of bodies or their names.
+        clearance [m]: a negative one allows for overlaps of that depth, such as press fits.
+        Between outputs, a driven motion is solved again where that is needed; the poses of a simulation are those of
+        polynomials of fifth degree, with the poses and rates of the outputs.  Overlaps of less than 1e-9 of the sizes
+        of two shapes count as touching.  See docs/collision.md.
+        mechanism: whose shapes are compared, if the result was pickled.
+        max_seconds: for the whole call.  progress: called with the part done.  If it is interrupted by the keyboard,
+        the result has what was found, and names what is undecided.
+        """
+        return _clashes.clashes(self, pairs, clearance, mechanism, max_seconds, progress)
 
     def table(self, *columns: str | Joint | Coordinate) -> dict[str, FloatArray]:
         """Columns by title, with units, for ``pandas.DataFrame(result.table())``; the first is the time [s].

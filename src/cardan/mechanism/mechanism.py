@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.chunks import Progress
     from cardan.analysis.equilibrium import Equilibrium
+    from cardan.analysis.interference import Interference, Separation
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.options import AssemblyOptions, OptionArguments
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
@@ -53,6 +54,7 @@ _equilibrium = LazyModule("cardan.analysis.equilibrium")
 _files = LazyModule("cardan.files.writer")  # of a layer above, which m.save calls
 _forward = LazyModule("cardan.joints.forward")
 _freedom = LazyModule("cardan.diagnosis.freedom")
+_interference = LazyModule("cardan.analysis.interference")
 _linearise = LazyModule("cardan.analysis.linearise")
 _move = LazyModule("cardan.analysis.move")
 _options = LazyModule("cardan.analysis.options")
@@ -431,6 +433,22 @@ class Mechanism(Building):
         that the joints allow, with the other drivers at rest.
         """
         return _linearise.jacobian(self._model.drawing, of, state, by, sparse)
+
+    def distance_between(self, a: str | Body, b: str | Body, state: State | None = None) -> Separation:
+        """The signed gap [m] of two bodies in a state (the authored one where none is given), with its two points.
+
+        It is their distance, or minus the least depth where they overlap; of all shapes that are attached to them.
+        """
+        return _interference.distance_between(self._model.drawing, a, b, state)
+
+    def interference(self, state: State | None = None, pairs: Any = "all") -> Interference:
+        """Which bodies overlap in a state (the authored one where none is given): depth, place and volume.
+
+        pairs: "all" but those that a joint, contact or coupling joins; or a list of pairs of bodies or their names.
+        ``left_out`` of the result lists what was not compared, and why.
+        Overlaps over a motion: :meth:`cardan.Motion.clashes`.
+        """
+        return _interference.interference(self._model.drawing, state, pairs)
 
     def sensitivity(
         self,

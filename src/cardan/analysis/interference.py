@@ -1,0 +1,161 @@
+"""Distances and overlaps of the bodies of a mechanism in one state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from cardan import collide
+from cardan.analysis.between import REST
+from cardan.analysis.clash_pairs import LeftOut, Parts, body_number, chosen_pairs, parts_of, told
+from cardan.calls import explains
+from cardan.errors import ModelError
+from cardan.system.check import Triple
+from cardan.system.drawing import Drawing
+from cardan.system.state import FloatArray, State
+
+TOUCH: Final = 1e-9  # of the size of two solids: what overlaps by less only touches
+
+
+class Separation(NamedTuple):
+    """The signed gap [m] of two bodies: their distance, or minus the least depth where they overlap.
+
+    ``points`` [m]: on a and on b, in world.  ``normal``: from a to b.  ``error`` [m]: how far the gap may be off,
+    where a curved shape is replaced by flat ones; 0 if it is exact.
+    """
+
+    a: str
+    b: str
+    gap: float
+    points: tuple[Triple, Triple]
+    normal: Triple
+    error: float
+
+
+class Overlap(NamedTuple):
+    """Two bodies that overlap: how deep [m], where [m] in world, along which normal from a to b, and the volume that
+    they share [m³] with its error; ``error`` [m]: of the depth.
+    """
+
+    a: str
+    b: str
+    depth: float
+    place: Triple
+    normal: Triple
+    volume: float
+    volume_error: float
+    error: float
+
+    def text(self) -> str:
+        """One line of a report."""
+        at = ", ".join(f"{x:.6g}" for x in self.place)
+        return f"{self.a!r} – {self.b!r}: overlap by {self.depth:.6g} m at ({at}) m, {self.volume:.6g} m³"
+
+
+@explains()
+@dataclass(frozen=True, slots=True)
+class Interference:
+    """Which bodies overlap in a state, the deepest first: ``for overlap in interference``.
+
+    ``ok``: none does.  ``pairs``: how many pairs of bodies were compared.  ``left_out``: what was not compared, and
+    why.
+    """
+
+    found: tuple[Overlap, ...]
+    left_out: tuple[LeftOut, ...]
+    pairs: int
+
+    @property
+    def ok(self) -> bool:
+        """No bodies overlap."""
+        return not self.found
+
+    def __iter__(self) -> Iterator[Overlap]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __getitem__(self, k: int) -> Overlap:
+        return self.found[k]
+
+    def text(self) -> str:
+        """A line for each overlap, and what was left out."""
+        count = f"{len(self.found)} of {self.pairs} pairs overlap" if self.found else f"none of {self.pairs} pairs overlap"
+        return "\n  ".join([count, *[one.text() for one in self.found], *told(self.left_out)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "ok": self.ok,
+            "pairs": self.pairs,
+            "overlaps": [one._asdict() for one in self.found],
+            "left_out": [one._asdict() for one in self.left_out],
+        }
+
+
+def distance_between(drawing: Drawing, a: Any, b: Any, state: State | None) -> Separation:
+    """See :meth:`cardan.Mechanism.distance_between`."""
+    what = "distance_between"
+    parts = parts_of(drawing)
+    first, second = (body_number(item, parts, drawing, what) for item in (a, b))
+    if first == second:
+        raise ModelError(f"{what} was given {parts.names[first]!r} twice; give two bodies")
+    own = [np.flatnonzero(parts.owners == k).tolist() for k in (first, second)]
+    for k, solids in zip((first, second), own, strict=True):
+        if not solids:
+            why = [one.reason for one in parts.left_out if one.bodies == (parts.names[k],)] or ["it has no shape"]
+            raise ModelError(f"{what}: body {parts.names[k]!r} cannot be compared: {why[0]}")
+    poses = _poses(drawing, parts, state, what)
+    gaps = [collide.gap(parts.solids[i], poses[i], parts.solids[j], poses[j]) for i in own[0] for j in own[1]]
+    found = min(gaps, key=lambda one: one.gap)
+    points = [_triple(point) for point in found.points]
+    names = parts.names[first], parts.names[second]
+    return Separation(*names, found.gap, (points[0], points[1]), _triple(found.normal), found.error)
+
+
+def interference(drawing: Drawing, state: State | None, pairs: Any) -> Interference:
+    """See :meth:`cardan.Mechanism.interference`."""
+    parts = parts_of(drawing)
+    bodies, left_out = chosen_pairs(drawing, parts, pairs)
+    poses = _poses(drawing, parts, state, "interference")
+    count = len(parts.names)
+    near = collide.candidates(parts.solids, poses)
+    low, high = np.sort(parts.owners[near], axis=1).T
+    wanted = np.isin(low * count + high, bodies[:, 0] * count + bodies[:, 1])
+    found: dict[tuple[int, int], list[tuple[Any, Any, bool]]] = {}
+    for i, j in near[wanted].tolist():
+        a, b = parts.solids[i], parts.solids[j]
+        one = collide.gap(a, poses[i], b, poses[j])
+        if one.gap + one.error < -TOUCH * (a.reach + b.reach):
+            key = int(parts.owners[i]), int(parts.owners[j])
+            volume = collide.overlap_volume(a, poses[i], b, poses[j])
+            found.setdefault((min(key), max(key)), []).append((one, volume, key[0] > key[1]))
+    overlaps = [_overlap(parts, key, own) for key, own in found.items()]
+    return Interference(tuple(sorted(overlaps, key=lambda one: -one.depth)), left_out, len(bodies))
+
+
+def _overlap(parts: Parts, key: tuple[int, int], own: list[tuple[Any, Any, bool]]) -> Overlap:
+    """Of two bodies: the deepest of their shapes, and the volumes of all."""
+    deepest, _, swapped = min(own, key=lambda one: one[0].gap)
+    volume, error = (sum(getattr(one[1], word) for one in own) for word in ("value", "error"))
+    normal = -deepest.normal if swapped else deepest.normal
+    place = _triple(np.mean(deepest.points, axis=0))
+    names = [parts.names[k] for k in key]
+    return Overlap(*names, -deepest.gap, place, _triple(normal), float(volume), float(error), deepest.error)
+
+
+def _poses(drawing: Drawing, parts: Parts, state: State | None, what: str) -> FloatArray:
+    """Of the solids in a state, shape (solids, 7)."""
+    given = drawing.checked_state(what, state)
+    if not np.isfinite(given.coordinates).all():
+        raise ModelError(f"{what} was given a state with poses that are not finite")
+    return parts.placed(np.vstack([given.coordinates, REST]))
+
+
+def _triple(values: Any) -> Triple:
+    x, y, z = (float(value) for value in values)
+    return x, y, z
