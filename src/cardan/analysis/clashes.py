@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar  # type: ignore[import-untyped, unused-ignore]
 
-from cardan import collide
 from cardan.analysis import between
 from cardan.analysis.clash_pairs import MOST_NAMED, LeftOut, Parts, chosen_pairs, parts_of, told
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.output import _drawn
 from cardan.calls import explains
+from cardan.collide.gaps import piece_gaps
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 TOUCH: Final = 1e-9  # of the size of two solids: what overlaps by less only touches
 SWEPT: Final = 1.05  # of how far a centre moves: the curves of single bodies and of pairs differ by much less
 MOST_ACTIVE: Final = 20_000  # intervals of one pair that are undecided at a time: then it is left undecided
+GROUPED: Final = (64, 8)  # segments that are tried together first
 AT_ONCE: Final = 2_000_000  # pairs times segments that are compared in one array
 TIMED: Final = 1e-13  # [s] of the ends of a clash
 CHECKED: Final = 4096  # gaps between two looks at the clock
@@ -186,6 +187,14 @@ def _ended(result: Motion | Simulation) -> tuple[str, ...]:
     return () if result.ok else (f"the result ended early, and later times were not compared: {result.reason}",)
 
 
+class _Groups(NamedTuple):
+    """Of groups of intervals: the first one of each, the group of each interval, and the one in the middle of each."""
+
+    first: Any
+    of: Any
+    middle: Any
+
+
 class _Active(NamedTuple):
     """Intervals to decide: pair, ends [s], coefficients of the relative pose, shape (n, 6, 7)."""
 
@@ -196,6 +205,19 @@ class _Active(NamedTuple):
 
     def chosen(self, mask: Any) -> _Active:
         return _Active(*(values[mask] for values in self))
+
+    def groups(self, size: int) -> _Groups:
+        """Up to that many intervals of one pair that follow each other together."""
+        number = np.arange(len(self.pair))
+        if size == 1:
+            return _Groups(number, number, number)
+        follows = np.zeros(len(number), dtype=bool)
+        follows[1:] = (self.pair[1:] == self.pair[:-1]) & (self.start[1:] == self.end[:-1])
+        run = np.maximum.accumulate(np.where(follows, 0, number))  # where the run of each begins
+        first = np.flatnonzero((number - run) % size == 0)
+        of = np.searchsorted(first, number, side="right") - 1
+        last = np.append(first[1:], len(number))
+        return _Groups(first, of, (first + last) // 2)
 
     def halves(self) -> _Active:
         """Both halves of each, by de Casteljau."""
@@ -226,6 +248,7 @@ class _Units(NamedTuple):
     """
 
     pieces: tuple[Any, ...]
+    address: Any
     owner: Any
     frame: FloatArray
     middle: FloatArray
@@ -246,7 +269,8 @@ class _Units(NamedTuple):
         frame[:, :3] += euler.rotate(frame[:, 3:], middle)
         spin = np.where([piece.is_ball for piece in pieces], 0.0, radius)
         error = np.array([solid.error for solid in parts.solids])[number]
-        return _Units(pieces, parts.owners[number], frame, middle, half, radius, spin, error)
+        address = np.concatenate([np.empty(0, dtype=np.int64), *[solid.addresses for solid in parts.solids]])
+        return _Units(pieces, address, parts.owners[number], frame, middle, half, radius, spin, error)
 
 
 class _Search:
@@ -276,13 +300,15 @@ class _Search:
     def run(self, made: Clashes) -> Clashes:
         """All clashes, or those found until it was stopped."""
         status = MotionStatus.DONE
-        active = _Active(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), np.empty((0, 6, 7)))
+        active = pending = _Active(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), np.empty((0, 6, 7)))
         try:
-            active = self._begin()
+            active = pending = self._begin()
             total = float((active.end - active.start).sum())
+            for size in (*GROUPED, 1) if len(active.pair) else ():
+                active = pending = self._decided(pending, size)
             while len(active.pair):
-                pending = active
-                active = self._decided(pending)
+                pending = active.halves()
+                active = self._decided(pending, 1)
                 if self._progress is not None:
                     left = float((active.end - active.start).sum())
                     self._progress(1.0 - left / total if total else 1.0)
@@ -291,7 +317,7 @@ class _Search:
         except between.Stopped as stop:
             status, active = stop.status, pending
         except KeyboardInterrupt:
-            status, active = MotionStatus.INTERRUPTED, pending if len(active.pair) else active
+            status, active = MotionStatus.INTERRUPTED, pending
         for pair, start, end in zip(active.pair.tolist(), active.start.tolist(), active.end.tolist(), strict=True):
             self._lost.append((pair, start, end, "it was stopped"))
         return replace(made, status=status, found=self._clashes(), undecided=self._undecided())
@@ -333,6 +359,8 @@ class _Search:
         a, b = self._pairs.T
         self._touch, self._error = TOUCH * (u.radius[a] + u.radius[b]), u.error[a] + u.error[b]
         t, p = (np.concatenate(x) for x in zip(*found, strict=True))
+        order = np.lexsort((t, p))
+        t, p = t[order], p[order]
         return _Active(p, self._times[t], self._times[t + 1], self._curves(p, t))
 
     def _curves(self, pair: Any, segment: Any) -> FloatArray:
@@ -344,32 +372,36 @@ class _Search:
 
     # -- bounds --------------------------------------------------------------------------------------------------------
 
-    def _decided(self, active: _Active) -> _Active:
-        """Halves of the intervals that could not be decided."""
-        move = _Moves(active.curve, self._units.spin[self._pairs[active.pair, 1]])
-        near = self._boxes(active, move) <= (self._clearance - self._touch[active.pair])
-        active, move = active.chosen(near), move.chosen(near)
-        gap, error, normal = self._gaps(active.pair, move.middle)
-        c, touch = self._clearance, self._touch[active.pair]
-        is_clear = gap - error + move.along(normal) > c - touch
+    def _decided(self, active: _Active, size: int) -> _Active:
+        """Intervals that could not be decided, neither alone nor together with up to ``size`` neighbours."""
+        group = active.groups(size)
+        pair, start = active.pair[group.first], active.start[group.first]
+        end = active.end[np.append(group.first[1:], len(active.end)) - 1] if len(pair) else start
+        c, touch = self._clearance, self._touch[pair]
+        move = _Moves(active.curve, self._units.spin[self._pairs[active.pair, 1]], group)
+        near = self._boxes(pair, move) <= c - touch
+        gap, error, normal = np.full(len(pair), np.inf), np.zeros(len(pair)), np.zeros((len(pair), 3))
+        gap[near], error[near], normal[near] = self._gaps(pair[near], move.middle[near])
+        is_clear = ~near | (gap - error + move.along(normal) > c - touch)
         is_clash = gap + error + move.farthest < c
-        is_over = (move.farthest <= 0.5 * touch) | (0.5 * (active.start + active.end) <= active.start)
+        is_over = (move.farthest <= 0.5 * touch) | (0.5 * (start + end) <= start)
         ends = ~is_clear & (is_clash | is_over)
-        columns = (active.pair, active.start, active.end, gap, gap + error < c - touch)
+        columns = (pair, start, end, gap, gap + error < c - touch)
         self._leaves += map(_Leaf._make, zip(*(x[ends].tolist() for x in columns), strict=True))
-        rest = active.chosen(~is_clear & ~is_clash & ~is_over)
+        rest = active.chosen((~is_clear & ~ends)[group.of])
         count = np.bincount(rest.pair, minlength=1)
-        if (count > MOST_ACTIVE).any():
-            many = count[rest.pair] > MOST_ACTIVE
-            for pair in np.flatnonzero(count > MOST_ACTIVE).tolist():
-                own = rest.pair == pair
-                self._lost.append((pair, rest.start[own].min(), rest.end[own].max(), "they touch, or nearly touch, for long"))
-            rest = rest.chosen(~many)
-        return rest.halves()
+        if (count > MOST_ACTIVE + len(self._h)).any():
+            many = count > MOST_ACTIVE + len(self._h)
+            for k in np.flatnonzero(many).tolist():
+                own = rest.pair == k
+                reason = "they touch, or nearly touch, for long"
+                self._lost.append((k, float(rest.start[own].min()), float(rest.end[own].max()), reason))
+            rest = rest.chosen(~many[rest.pair])
+        return rest
 
-    def _boxes(self, active: _Active, move: _Moves) -> FloatArray:
-        """A lower bound of the gap on each interval, from balls, and from planes between the boxes."""
-        a, b = self._pairs[active.pair].T
+    def _boxes(self, pair: Any, move: _Moves) -> FloatArray:
+        """A lower bound of the gap of each group, from balls, and from planes between the boxes."""
+        a, b = self._pairs[pair].T
         z = self._units
         x, A = move.middle[:, :3], move.axes
         low = np.linalg.norm(x, axis=1) - z.radius[a] - z.radius[b] - move.far_centre
@@ -396,11 +428,10 @@ class _Search:
         """In the axes of the first piece, from the middle of its box."""
         u = self._units
         a, b = self._pairs[pair].T
-        there = poses.copy()
-        there[:, :3] -= euler.rotate(poses[:, 3:], u.middle[b])
-        here = np.zeros_like(there)
-        here[:, :3], here[:, 3] = -u.middle[a], 1.0
-        return collide.piece_gaps([u.pieces[k] for k in a], here, [u.pieces[k] for k in b], there)
+        placed = np.zeros((len(pair), 2, 7))
+        placed[:, 0, :3], placed[:, 0, 3] = -u.middle[a], 1.0
+        placed[:, 1, :3], placed[:, 1, 3:] = poses[:, :3] - euler.rotate(poses[:, 3:], u.middle[b]), poses[:, 3:]
+        return piece_gaps(u.address[a], u.address[b], placed)
 
     def _gap(self, pair: int, pose: FloatArray) -> Any:
         return self._contacts(np.array([pair]), pose[None])[0]
@@ -493,38 +524,39 @@ class _Search:
 
 
 class _Moves:
-    """How far the second solid moves from its pose in the middle of each interval; spin [m]: its radius."""
+    """How far the second piece moves from its pose in the middle of each group of intervals; spin [m]: its radius."""
 
-    __slots__ = ("_moved", "_turned", "axes", "far_centre", "farthest", "middle")
+    __slots__ = ("_first", "_moved", "_of", "_turned", "axes", "far_centre", "farthest", "middle")
 
-    def __init__(self, curve: FloatArray, spin: FloatArray) -> None:
-        middle = np.einsum("k,tkn->tn", between.MIDDLE, curve)
-        p = middle[:, 3:]
-        size = np.linalg.norm(p, axis=1)
-        self._moved = curve[:, :, :3] - middle[:, None, :3]
-        least = np.einsum("tn,tkn->tk", p, curve[:, :, 3:]).min(axis=1)  # |p_m| |p| at any time, at least
+    def __init__(self, curve: FloatArray, spin: FloatArray, group: _Groups) -> None:
+        self._first, self._of = group.first, group.of
+        middle = np.einsum("k,tkn->tn", between.MIDDLE, curve[group.middle])
+        middle[:, 3:] /= np.linalg.norm(middle[:, 3:], axis=1, keepdims=True)
+        self.middle, self.axes = middle, euler.matrix(middle[:, 3:])
+        p = middle[group.of, 3:]
+        self._moved = curve[:, :, :3] - middle[group.of, None, :3]
+        along = np.einsum("tn,tkn->tk", p, curve[:, :, 3:])  # |p| is no less, at any time
+        sign = np.where(along.sum(axis=1) < 0.0, -1.0, 1.0)
+        least = (sign[:, None] * along).min(axis=1)
         about = euler.multiply(euler.conjugate(p)[:, None], curve[:, :, 3:])[..., 1:]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            factor = np.where(least > 0.0, 2.0 * spin / least, np.inf)
-            self._turned = np.where(spin[:, None, None] > 0.0, factor[:, None, None] * about, 0.0)
+        with np.errstate(divide="ignore"):
+            factor = np.where(least > 0.0, 2.0 * spin / np.maximum(least, 1e-300), 1e300)
+        factor = np.where(spin > 0.0, np.minimum(factor, 1e300), 0.0)
+        self._turned = factor[:, None, None] * about
         distance = np.linalg.norm(self._moved, axis=2)
-        self.far_centre = distance.max(axis=1)
-        self.farthest = (distance + np.linalg.norm(self._turned, axis=2)).max(axis=1)
-        self.middle = np.hstack([middle[:, :3], p / size[:, None]])
-        self.axes = euler.matrix(self.middle[:, 3:])
+        self.far_centre = self._most(distance.max(axis=1))
+        far = np.minimum(np.linalg.norm(self._turned, axis=2), 2.0 * spin[:, None])  # no point moves farther
+        self.farthest = self._most((distance + far).max(axis=1))
 
-    def along(self, n: FloatArray) -> FloatArray:
-        """The least n·Δx [m] of any point; n: unit vectors in the axes of the first solid, shape (intervals, 3)."""
-        n_b = np.einsum("ti,tij->tj", n, self.axes)
-        turned = np.linalg.norm(np.cross(self._turned, n_b[:, None]), axis=2)
-        found: FloatArray = (np.einsum("tkn,tn->tk", self._moved, n) - turned).min(axis=1)
+    def _most(self, values: FloatArray) -> FloatArray:
+        found: FloatArray = np.maximum.reduceat(values, self._first) if len(values) else values
         return found
 
-    def chosen(self, mask: Any) -> _Moves:
-        made = _Moves.__new__(_Moves)
-        for name in self.__slots__:
-            setattr(made, name, getattr(self, name)[mask])
-        return made
+    def along(self, n: FloatArray) -> FloatArray:
+        """The least n·Δx [m] of any point; n: unit vectors in the axes of the first piece, shape (groups, 3)."""
+        n_b = np.einsum("ti,tij->tj", n, self.axes)[self._of]
+        turned = np.linalg.norm(np.cross(self._turned, n_b[:, None]), axis=2)
+        return -self._most((turned - np.einsum("tkn,tn->tk", self._moved, n[self._of])).max(axis=1))
 
 
 def _carried(track: between.Track, owner: Any, frame: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

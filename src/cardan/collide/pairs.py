@@ -150,3 +150,21 @@ def _least(a: Solid, b: Solid, poses: FloatArray) -> Gap:
         at, many = at + many, min(2 * many, 64)
     assert best is not None  # a solid has at least one piece
     return best
+
+
+def piece_gaps(a: Any, b: Any, poses: FloatArray) -> Any:
+    """Gaps of many pairs of pieces in one call, as rows of a Contact; errors of their solids are not included.
+
+    a, b: addresses of the pieces (``solid.addresses``), shape (n,).  poses: of both, with unit quaternions, shape
+    (n, 2, 7).
+    """
+    count = len(a)
+    records = np.zeros((count, PairRecord.size), dtype=np.int64)
+    records[:, 0], records[:, 1], records[:, 2] = a, b, 2 * np.arange(count)
+    records[:, 3] = records[:, 2] + 1
+    records[:, 4:] = _closest.CONSIDER, _closest.POLISH, _closest.REFINE
+    contacts = np.zeros(count, dtype=Contact.dtype)
+    flat = np.ascontiguousarray(poses, dtype=np.float64).reshape(-1)
+    if count:
+        _closest.closest_many(count, records.reshape(-1), flat, contacts.view(np.float64), workspace())
+    return contacts

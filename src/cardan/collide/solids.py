@@ -50,6 +50,11 @@ class Piece:
         centers = np.linalg.norm(self.atoms[:, :3] - self.middle, axis=1)
         return float((centers + self.atoms[:, 3]).max()) + self.growth
 
+    @property
+    def is_ball(self) -> bool:
+        """Whether rotations about its middle do not change it."""
+        return len(self.atoms) == 1 and self.atoms[0, 3] == 0.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solid:
