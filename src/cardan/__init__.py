@@ -30,6 +30,7 @@ Solve
     m.assemble_many     the same from many starts: a BatchResult
     m.move              positions, velocities and accelerations of a driven motion: a Motion
     m.simulate          the motion under gravity and loads: a Simulation
+    m.interference      bodies that overlap; m.distance_between two; motion.clashes() at any time of a motion
     m.parameter         a design parameter, which may be free in m.assemble; m.sensitivity, m.tolerances
     m.solve_rates       velocities in one pose, for given rates of coordinates
     m.state_at          the pose in which joint coordinates have given values (forward kinematics)
@@ -71,7 +72,9 @@ from cardan import checkout
 if TYPE_CHECKING:
     from cardan import cad, collide, geometry, shapes
     from cardan.analysis.batch_result import BatchResult
+    from cardan.analysis.clashes import Clashes
     from cardan.analysis.equilibrium import Equilibrium
+    from cardan.analysis.interference import Interference, Separation
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.motion import Motion, MotionStatus
     from cardan.analysis.options import AssemblyOptions, SpringOptions
@@ -135,7 +138,9 @@ __version__ = "0.1.0"
 # The modules of the names above.  They are imported when a name is first used, so that `cardan --help` need not wait.
 _MODULES = {
     "analysis.batch_result": "BatchResult",
+    "analysis.clashes": "Clashes",
     "analysis.equilibrium": "Equilibrium",
+    "analysis.interference": "Interference Separation",
     "analysis.linearise": "ConstraintEquations",
     "analysis.motion": "Motion MotionStatus",
     "analysis.options": "AssemblyOptions SpringOptions",
@@ -199,6 +204,7 @@ __all__ = [
     "BatchResult",
     "Body",
     "CardanError",
+    "Clashes",
     "ConstraintEquations",
     "Coordinate",
     "Diagnosis",
@@ -208,6 +214,7 @@ __all__ = [
     "FileError",
     "Frame",
     "Hand",
+    "Interference",
     "Jet",
     "Joint",
     "JointMotion",
@@ -223,6 +230,7 @@ __all__ = [
     "ReadOnlyError",
     "Repair",
     "Sensitivity",
+    "Separation",
     "Session",
     "SessionError",
     "SessionStatus",

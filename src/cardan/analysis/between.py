@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _move = LazyModule("cardan.analysis.move")
 
-FOLLOWED: Final = 3e-10  # of the extent: distance of a curve from the motion at s = PART, at most
+FOLLOWED: Final = 1e-9  # of the extent: distance of a curve from the motion at s = PART, at most
 PART: Final = 0.4
 SHORTENED: Final = 16.0  # what division of a segment divides this distance by, at least; (1 − PART)⁻⁶ = 21 in the limit
 MOST_TURN: Final = 1.5  # rad of a body in a segment: beyond, the ends do not tell how it turned

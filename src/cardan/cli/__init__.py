@@ -28,6 +28,7 @@ VERBS = {
     "check": "diagnose a mechanism: degrees of freedom, redundancy, conflicts",
     "move": "move a driven mechanism through time",
     "simulate": "simulate the motion of a mechanism under gravity and loads",
+    "clash": "find parts that overlap, in one state or at any time of a motion",
     "convert": "write a mechanism as a model file",
     "import": "make a model file of a STEP file, with the joints that its faces suggest",
     "papers": "repeat an experiment of the papers, or examine tolerances; in a checkout of the source",
