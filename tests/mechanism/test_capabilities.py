@@ -322,6 +322,19 @@ def equilibrium(m):
         assert lin.stable is eq.stable
 
 
+def clashes(m):
+    """Of two bodies with shapes, in a state and over a simulation; the mechanism stays as it is."""
+    for name in ("wheel", "carriage"):
+        m[name].attach(cd.shapes.box(0.1, 0.1, 0.1))
+    before, state = m.description(), m.assemble().state
+    gap = m.distance_between("wheel", "carriage", state)
+    assert gap.gap == pytest.approx(np.linalg.norm(np.subtract(*gap.points)))
+    assert m.interference(state, [("wheel", "carriage")]).ok
+    found = m.simulate(0.02, rtol=1e-6, times=[0.0, 0.01, 0.02]).clashes([("wheel", "carriage")])
+    assert found.ok, found.text()
+    assert m.description() == before
+
+
 def copy(m):
     assert m.copy() == m
 
@@ -406,11 +419,11 @@ def told(value):
 
 
 VERBS = (
-    *(assemble, assemble_many, diagnose, step, move, simulate, session, equilibrium, copy, pickled, pickle_results),
+    *(assemble, assemble_many, diagnose, step, move, simulate, session, equilibrium, clashes, copy, pickled, pickle_results),
     *(free, sensitivity, view, save, save_and_load),
 )
 
-REFUSED = dict.fromkeys(BY_DIFFERENCES, (move, simulate, pickle_results, save))  # motions refuse it, by name
+REFUSED = dict.fromkeys(BY_DIFFERENCES, (move, simulate, clashes, pickle_results, save))  # motions refuse it, by name
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)

@@ -27,7 +27,7 @@ from cardan.analysis.clash_pairs import MOST_NAMED, LeftOut, Parts, chosen_pairs
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.output import _drawn
 from cardan.calls import explains
-from cardan.collide.gaps import piece_gaps
+from cardan.collide.pairs import piece_gaps
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
@@ -334,16 +334,11 @@ class _Search:
             np.minimum(low[:, owner], middle[:, k] - radius[:, k, None], out=low[:, owner])
             np.maximum(high[:, owner], middle[:, k] + radius[:, k, None], out=high[:, owner])
         own = [np.flatnonzero(u.owner == k) for k in range(count)]
-        a, b = self._bodies.T
-        is_near = np.ones((len(self._h), len(a)), dtype=bool)
-        for k in range(3):
-            is_near &= low[:, a, k] - high[:, b, k] <= self._clearance
-            is_near &= low[:, b, k] - high[:, a, k] <= self._clearance
         found: list[tuple[Any, Any]] = []
         pairs, of, total = [], [], 0
-        for k in np.flatnonzero(is_near.any(axis=0)).tolist():
-            first, second = (x.ravel() for x in np.meshgrid(own[a[k]], own[b[k]], indexing="ij"))
-            near, at_once = np.flatnonzero(is_near[:, k]), max(1, AT_ONCE // len(first))
+        for k, near in self._near_bodies(low, high):
+            first, second = (x.ravel() for x in np.meshgrid(*(own[i] for i in self._bodies[k]), indexing="ij"))
+            at_once = max(1, AT_ONCE // len(first))
             for t in (near[i : i + at_once] for i in range(0, len(near), at_once)):
                 apart = np.linalg.norm(middle[t][:, first] - middle[t][:, second], axis=-1)
                 row, column = np.nonzero(apart - radius[t][:, first] - radius[t][:, second] <= self._clearance)
@@ -362,6 +357,18 @@ class _Search:
         order = np.lexsort((t, p))
         t, p = t[order], p[order]
         return _Active(p, self._times[t], self._times[t + 1], self._curves(p, t))
+
+    def _near_bodies(self, low: FloatArray, high: FloatArray) -> Iterator[tuple[int, Any]]:
+        """Pairs of bodies, and the segments in which their boxes, shape (segments, bodies, 3), come near each other."""
+        at_once = max(1, AT_ONCE // len(self._h))
+        for start in range(0, len(self._bodies), at_once):
+            a, b = self._bodies[start : start + at_once].T
+            is_near = np.ones((len(self._h), len(a)), dtype=bool)
+            for k in range(3):
+                is_near &= low[:, a, k] - high[:, b, k] <= self._clearance
+                is_near &= low[:, b, k] - high[:, a, k] <= self._clearance
+            for k in np.flatnonzero(is_near.any(axis=0)).tolist():
+                yield start + k, np.flatnonzero(is_near[:, k])
 
     def _curves(self, pair: Any, segment: Any) -> FloatArray:
         """Coefficients of the second solid as seen from the first, shape (n, 6, 7)."""

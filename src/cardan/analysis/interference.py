@@ -126,14 +126,16 @@ def interference(drawing: Drawing, state: State | None, pairs: Any) -> Interfere
     near = collide.candidates(parts.solids, poses)
     low, high = np.sort(parts.owners[near], axis=1).T
     wanted = np.isin(low * count + high, bodies[:, 0] * count + bodies[:, 1])
+    near = near[wanted]
+    gaps, *_ = collide.gaps(parts.solids, poses, near)
+    reaches, errors = (np.array([getattr(s, word) for s in parts.solids]) for word in ("reach", "error"))
+    is_over = gaps + errors[near].sum(axis=1) < -TOUCH * reaches[near].sum(axis=1)
     found: dict[tuple[int, int], list[tuple[Any, Any, bool]]] = {}
-    for i, j in near[wanted].tolist():
+    for i, j in near[is_over].tolist():
         a, b = parts.solids[i], parts.solids[j]
-        one = collide.gap(a, poses[i], b, poses[j])
-        if one.gap + one.error < -TOUCH * (a.reach + b.reach):
-            key = int(parts.owners[i]), int(parts.owners[j])
-            volume = collide.overlap_volume(a, poses[i], b, poses[j])
-            found.setdefault((min(key), max(key)), []).append((one, volume, key[0] > key[1]))
+        key = int(parts.owners[i]), int(parts.owners[j])
+        pair = collide.gap(a, poses[i], b, poses[j]), collide.overlap_volume(a, poses[i], b, poses[j])
+        found.setdefault((min(key), max(key)), []).append((*pair, key[0] > key[1]))
     overlaps = [_overlap(parts, key, own) for key, own in found.items()]
     return Interference(tuple(sorted(overlaps, key=lambda one: -one.depth)), left_out, len(bodies))
 
