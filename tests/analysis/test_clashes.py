@@ -340,7 +340,9 @@ def engine(cylinders):
         m.fixed(f"press {k}", piston.frame(), pin.frame())
         crank.attach(cd.shapes.cylinder(0.012, 0.03), crank.frame(throw, z=X))
         for side in (-0.02, 0.02):
-            crank.attach(cd.shapes.box(0.01, 0.03, 0.1), crank.frame(throw - 0.5 * radius * up + (side, 0, 0), z=up, x=X))
+            crank.attach(
+                cd.shapes.box(0.01, 0.03, 0.1), crank.frame(throw - 0.5 * radius * up + (side, 0, 0), z=up, x=X)
+            )
         crank.attach(cd.shapes.cylinder(0.02, pitch - 0.05), crank.frame((x + 0.5 * pitch, 0, 0), z=X))
         rod.attach(cd.shapes.box(0.016, 0.02, length - 0.05), rod.frame((0, 0, length / 2)))
         rod.attach(cd.shapes.cylinder(0.018, 0.02), rod.frame(z=X))

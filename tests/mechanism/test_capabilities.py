@@ -419,8 +419,8 @@ def told(value):
 
 
 VERBS = (
-    *(assemble, assemble_many, diagnose, step, move, simulate, session, equilibrium, clashes, copy, pickled, pickle_results),
-    *(free, sensitivity, view, save, save_and_load),
+    *(assemble, assemble_many, diagnose, step, move, simulate, session, equilibrium, copy, pickled, pickle_results),
+    *(clashes, free, sensitivity, view, save, save_and_load),
 )
 
 REFUSED = dict.fromkeys(BY_DIFFERENCES, (move, simulate, clashes, pickle_results, save))  # motions refuse it, by name

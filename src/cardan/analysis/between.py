@@ -197,7 +197,9 @@ class _Followed:
         states = self._states
         times = [states[run[0]].time, *[states[k].time + PART * (states[k + 1].time - states[k].time) for k in run]]
         left = None if self._deadline is None else max(1e-9, self._deadline - clock.perf_counter())
-        again = _move.move(self._motion._system, times, states[run[0]], tolerance=1e-12, max_seconds=left, progress=None)
+        again = _move.move(
+            self._motion._system, times, states[run[0]], tolerance=1e-12, max_seconds=left, progress=None
+        )
         if not again.ok:
             if again.status in ("interrupted", "time limit"):
                 raise Stopped(again.status)
@@ -211,7 +213,8 @@ class _Followed:
         """Distance of the curves from states within [m], by segment; infinite after large turns."""
         chosen = np.flatnonzero(self._reaches > 0.0)
         rows, ks = _rows(self._states), list(found)
-        c = pose_curves(*(x[:, chosen] for x in (rows.poses, rows.rates, rows.growth)), np.diff(rows.times))[ks]
+        own = [x[:, chosen] for x in (rows.poses, rows.rates, rows.growth)]
+        c = pose_curves(own[0], own[1], own[2], np.diff(rows.times))[ks]
         true = np.array([found[k].coordinates[chosen] for k in ks]).reshape(len(ks), len(chosen), 7)
         off = distances(np.einsum("k,tbkn->tbn", basis(np.array(PART)), c), true, self._extent)
         off[turns(rows)[:, chosen][ks] > MOST_TURN] = np.inf
@@ -227,9 +230,9 @@ class Stopped(Exception):
 
 
 def _rows(states: list[State]) -> Track:
-    made = [np.array(values) for values in zip(*((s.coordinates, s.velocities, s.accelerations) for s in states))]  # type: ignore[misc]
+    q, v, a = (np.array([getattr(s, word) for s in states]) for word in ("coordinates", "velocities", "accelerations"))
     times = np.array([state.time for state in states])
-    return Track(times, _with_ground(made[0], REST), _with_ground(made[1]), _with_ground(made[2]))
+    return Track(times, _with_ground(q, REST), _with_ground(v), _with_ground(a))
 
 
 def _runs(numbers: list[int]) -> list[list[int]]:

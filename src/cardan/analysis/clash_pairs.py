@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final, NamedTuple
@@ -53,11 +53,15 @@ class Parts:
     left_out: tuple[LeftOut, ...]
 
     def placed(self, poses: FloatArray) -> FloatArray:
-        """The poses of the solids in world, shape (…, solids, 7), from those of the bodies, shape (…, bodies + 1, 7)."""
+        """Poses of the solids in world, shape (…, solids, 7), from those of the bodies, shape (…, bodies + 1, 7)."""
         own = poses[..., self.owners, :]
         p = own[..., 3:]
         r = own[..., :3] + euler.rotate(p, np.broadcast_to(self.frames[:, :3], p[..., 1:].shape))
         return np.concatenate([r, euler.multiply(p, np.broadcast_to(self.frames[:, 3:], p.shape))], axis=-1)
+
+    def shapes_at(self, numbers: Any, poses: FloatArray) -> tuple[Any, ...]:
+        """The shape of each solid and its pose, one after the other, as values that compare."""
+        return tuple([x for k in numbers.tolist() for x in (self.solids[k].shape, tuple(poses[k].tolist()))])
 
     def reaches(self) -> FloatArray:
         """Of all solids about the origin of their body [m], shape (bodies + 1,); 0 of a body without one."""
@@ -108,15 +112,11 @@ def chosen_pairs(drawing: Drawing, parts: Parts, pairs: Any) -> tuple[Any, tuple
     if isinstance(pairs, str):
         if pairs != "all":
             raise ModelError(f'pairs is {pairs!r}; it must be "all", or a list such as [("crank", "rod")]')
-        joined = _joined(drawing.contents.joints)
-        i, j = np.triu_indices(len(solid), 1)
-        every: Any = np.column_stack([solid[i], solid[j]])
-        keys = [tuple(sorted((number[a], number[b]))) for a, b in joined]
-        away = {key: reason for key, reason in zip(keys, joined.values(), strict=True)}
-        codes = every[:, 0] * len(number) + every[:, 1]
-        is_away = np.isin(codes, [a * len(number) + b for a, b in away])
-        told = [LeftOut((parts.names[a], parts.names[b]), away[a, b]) for a, b in every[is_away].tolist()]
-        return every[~is_away], (*parts.left_out, *told)
+        kept: list[Any] = drawing.system.cached("pairs of solids", lambda: [None, None])
+        if kept[0] is not parts:
+            kept[:] = parts, _all_pairs(drawing, parts, number)
+        every: tuple[Any, tuple[LeftOut, ...]] = kept[1]
+        return every
     found: dict[tuple[int, int], None] = {}
     for pair in _listed(pairs):
         a, b = (_number(item, number, drawing, "pairs") for item in pair)
@@ -125,9 +125,24 @@ def chosen_pairs(drawing: Drawing, parts: Parts, pairs: Any) -> tuple[Any, tuple
         found[min(a, b), max(a, b)] = None
     has = set(solid.tolist())
     compared = [pair for pair in found if has >= set(pair)]
-    told = [one for one in parts.left_out if any(number[one.bodies[0]] in pair for pair in found)]
-    told += [LeftOut((GROUND,), "it has no shape") for pair in found if number[GROUND] in pair and number[GROUND] not in has][:1]
-    return np.array(compared, dtype=np.int64).reshape(-1, 2), tuple(told)
+    left_out = [one for one in parts.left_out if any(number[one.bodies[0]] in pair for pair in found)]
+    if number[GROUND] not in has and any(number[GROUND] in pair for pair in found):
+        left_out.append(LeftOut((GROUND,), "it has no shape"))
+    return np.array(compared, dtype=np.int64).reshape(-1, 2), tuple(left_out)
+
+
+def _all_pairs(drawing: Drawing, parts: Parts, number: Mapping[str, int]) -> tuple[Any, tuple[LeftOut, ...]]:
+    """All pairs of bodies with solids but those that are joined, and what is left out."""
+    solid = np.unique(parts.owners)
+    joined = _joined(drawing.contents.joints)
+    i, j = np.triu_indices(len(solid), 1)
+    every: Any = np.column_stack([solid[i], solid[j]])
+    keys = [tuple(sorted((number[a], number[b]))) for a, b in joined]
+    away = dict(zip(keys, joined.values(), strict=True))
+    codes = every[:, 0] * len(number) + every[:, 1]
+    is_away = np.isin(codes, [a * len(number) + b for a, b in away])
+    away_too = [LeftOut((parts.names[a], parts.names[b]), away[a, b]) for a, b in every[is_away].tolist()]
+    return every[~is_away], (*parts.left_out, *away_too)
 
 
 def _joined(joints: Mapping[str, Any]) -> dict[tuple[str, str], str]:
@@ -151,11 +166,11 @@ def _number(item: Any, number: Mapping[str, int], drawing: Drawing, what: str) -
         raise check.unknown(name, f"body that {what} can be given", number)
     c = drawing.contents
     if isinstance(item, Body) and item is not c.ground and c.bodies.get(name) is not item and not item.is_ground:
-        raise ModelError(f"{what} was given {item!r} of another mechanism; give the name {name!r}, or that of {c.name!r}")
+        raise ModelError(f"{what} was given {item!r} of another mechanism; give that of {c.name!r}, or its name")
     return number[name]
 
 
-def _listed(pairs: Any) -> Iterable[tuple[Any, Any]]:
+def _listed(pairs: Any) -> list[tuple[Any, ...]]:
     try:
         found = [tuple(pair) for pair in pairs if not isinstance(pair, str)]
         wrong = len(found) != len(list(pairs)) or any(len(pair) != 2 for pair in found)
@@ -163,4 +178,4 @@ def _listed(pairs: Any) -> Iterable[tuple[Any, Any]]:
         wrong, found = True, []
     if wrong:
         raise ModelError(f'pairs is {pairs!r:.120}; it must be "all", or a list such as [("crank", "rod")]')
-    return found  # type: ignore[return-value]  # pairs
+    return found

@@ -71,7 +71,8 @@ class Clash(NamedTuple):
         """One line of a report."""
         what = f"overlap by {self.depth:.6g} m" if self.gap < 0.0 else f"are {self.gap:.6g} m apart"
         at = ", ".join(f"{x:.6g}" for x in self.place)
-        return f"{self.a!r} – {self.b!r}: t = {self.start:.9g} … {self.end:.9g} s, they {what} at t = {self.time:.9g} s, at ({at}) m"
+        span = f"t = {self.start:.9g} … {self.end:.9g} s"
+        return f"{self.a!r} – {self.b!r}: {span}, they {what} at t = {self.time:.9g} s, at ({at}) m"
 
 
 class Undecided(NamedTuple):
@@ -177,7 +178,7 @@ def clashes(
     except (between.Stopped, KeyboardInterrupt) as stop:
         status = getattr(stop, "status", MotionStatus.INTERRUPTED)
         reason = "it was stopped before any pair was compared"
-        rest = [Undecided(*(parts.names[k] for k in pair), first, last, reason) for pair in bodies.tolist()]
+        rest = [Undecided(parts.names[a], parts.names[b], first, last, reason) for a, b in bodies.tolist()]
         return replace(made, status=status, undecided=tuple(rest))
     search = _Search(parts, track, bodies, c, deadline, progress)
     return replace(search.run(made), error=track.error, notes=(*made.notes, *track.notes))
@@ -288,7 +289,8 @@ class _Search:
         self._parts, self._bodies, self._clearance = parts, bodies, clearance
         self._deadline, self._progress = deadline, progress
         if len(track.times) == 1:  # one pose, for no time
-            track = replace(track, **{k: np.repeat(getattr(track, k), 2, 0) for k in ("times", "poses", "rates", "growth")})
+            t, q, v, a = (np.repeat(x, 2, axis=0) for x in (track.times, track.poses, track.rates, track.growth))
+            track = between.Track(t, q, v, a)
         self._times, self._h = track.times, np.diff(track.times)
         self._units = _Units.of(parts)
         self._moved = _carried(track, self._units.owner, self._units.frame)
@@ -325,7 +327,8 @@ class _Search:
     def _begin(self) -> _Active:
         """The pairs of pieces, and the segments of time, in which their balls come near each other."""
         u = self._units
-        c = between.curves(*(x[..., :3] for x in self._moved), self._h)
+        r, v, growth = (x[..., :3] for x in self._moved)
+        c = between.curves(r, v, growth, self._h)
         middle = np.einsum("k,tskn->tsn", between.MIDDLE, c)
         radius = SWEPT * np.linalg.norm(c - middle[:, :, None], axis=-1).max(axis=-1) + u.radius
         count = len(self._parts.names)
@@ -428,7 +431,8 @@ class _Search:
                 raise between.Stopped(MotionStatus.TIME_LIMIT)
             rows = slice(first, first + CHECKED)
             found = self._contacts(pair[rows], poses[rows])
-            gap[rows], error[rows], normal[rows] = found["gap"], found["error"] + self._error[pair[rows]], found["normal"]
+            gap[rows], normal[rows] = found["gap"], found["normal"]
+            error[rows] = found["error"] + self._error[pair[rows]]
         return gap, error, normal
 
     def _contacts(self, pair: Any, poses: FloatArray) -> Any:
@@ -471,8 +475,8 @@ class _Search:
             found[key] = min(first, start), max(last, end)
         names = self._parts.names
         return tuple(
-            Undecided(*(names[k] for k in self._bodies[bodies]), *span, reason)
-            for (bodies, reason), span in sorted(found.items())
+            Undecided(names[self._bodies[k, 0]], names[self._bodies[k, 1]], start, end, reason)
+            for (k, reason), (start, end) in sorted(found.items())
         )
 
     def _clash(self, pair: int, run: list[_Leaf]) -> Clash:
@@ -498,7 +502,8 @@ class _Search:
         least = 0.5 * (run[k].start + run[k].end)
         low, high = max(start, run[max(k - 1, 0)].start), min(end, run[min(k + 1, len(run) - 1)].end)
         if high > low:
-            better = minimize_scalar(beyond, bounds=(low, high), method="bounded", options={"xatol": 1e-9 * (high - low)})
+            options = {"xatol": 1e-9 * (high - low)}
+            better = minimize_scalar(beyond, bounds=(low, high), method="bounded", options=options)
             least = float(better.x) if better.fun < run[k].gap - self._clearance else least
         there = self._gap(pair, pose(least))
         return self._told(pair, (start, end, least), there)
@@ -519,15 +524,16 @@ class _Search:
         a, b = self._pairs[pair]
         t = when[2]
         k = min(max(int(np.searchsorted(self._times, t, side="right")) - 1, 0), len(self._h) - 1)
-        own = [x[k : k + 2, a] for x in self._moved]
+        q, v, growth = (x[k : k + 2, a] for x in self._moved)
         s = (t - self._times[k]) / self._h[k] if self._h[k] > 0.0 else 0.0
-        q = between.basis(np.array(s)) @ between.pose_curves(*own, self._h[k : k + 1])[0]
+        q = between.basis(np.array(s)) @ between.pose_curves(q, v, growth, self._h[k : k + 1])[0]
         A = euler.as_matrix(q[3:])
         place = q[:3] + A @ there["points"].reshape(2, 3).mean(axis=0)
         first, second = self._units.owner[a], self._units.owner[b]
         normal = (1.0 if first < second else -1.0) * (A @ there["normal"])
-        names = [self._parts.names[i] for i in sorted((first, second))]
-        return Clash(*names, *when, float(there["gap"]), tuple(place.tolist()), tuple(normal.tolist()))
+        names = self._parts.names
+        where = tuple(place.tolist()), tuple(normal.tolist())
+        return Clash(names[min(first, second)], names[max(first, second)], *when, float(there["gap"]), *where)
 
 
 class _Moves:
@@ -590,7 +596,8 @@ def _carried(track: between.Track, owner: Any, frame: FloatArray) -> tuple[Float
 def _seen(one: list[FloatArray], two: list[FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Pose, rates and their derivatives of the second frame in the axes of the first, shape (…, 7 or 6).
 
-    With d = r_b − r_a and u = A_aᵀ ḋ:  x = A_aᵀ d,  ẋ = u − ω_a × x,  ẍ = A_aᵀ d̈ − ω̇_a × x + ω_a × (ω_a × x) − 2 ω_a × u;
+    With d = r_b − r_a and u = A_aᵀ ḋ:  x = A_aᵀ d,  ẋ = u − ω_a × x,
+    ẍ = A_aᵀ d̈ − ω̇_a × x + ω_a × (ω_a × x) − 2 ω_a × u;
     with A = A_aᵀ A_b and s = Aᵀ ω_a:  ω = ω_b − s,  ω̇ = ω̇_b − Aᵀ ω̇_a + ω × s.
     """
     (qa, va, aa), (qb, vb, ab) = one, two

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State
 
 TOUCH: Final = 1e-9  # of the size of two solids: what overlaps by less only touches
+VOLUMES: Final = ("volume", "volume_error")
 
 
 class Separation(NamedTuple):
@@ -35,24 +37,42 @@ class Separation(NamedTuple):
     error: float
 
 
-class Overlap(NamedTuple):
-    """Two bodies that overlap: how deep [m], where [m] in world, along which normal from a to b, and the volume that
-    they share [m³] with its error; ``error`` [m]: of the depth.
-    """
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two bodies that overlap: how deep [m] with its error, where [m] in world, along which normal from a to b."""
 
     a: str
     b: str
     depth: float
     place: Triple
     normal: Triple
-    volume: float
-    volume_error: float
     error: float
+    _shapes: tuple[tuple[Any, ...], ...] = field(repr=False)  # that overlap, each with its pose
+
+    @property
+    def volume(self) -> float:
+        """What they share [m³], summed over their shapes; computed when it is read."""
+        return _volume(self._shapes)[0]
+
+    @property
+    def volume_error(self) -> float:
+        """Of the volume [m³]; 0 if it is exact."""
+        return _volume(self._shapes)[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {word: getattr(self, word) for word in ("a", "b", "depth", "place", "normal", "error", *VOLUMES)}
 
     def text(self) -> str:
         """One line of a report."""
         at = ", ".join(f"{x:.6g}" for x in self.place)
         return f"{self.a!r} – {self.b!r}: overlap by {self.depth:.6g} m at ({at}) m, {self.volume:.6g} m³"
+
+
+@lru_cache(maxsize=1024)
+def _volume(shapes: tuple[tuple[Any, ...], ...]) -> tuple[float, float]:
+    found = [collide.overlap_volume(collide.solid(a), p, collide.solid(b), q) for a, p, b, q in shapes]
+    return float(sum(one.value for one in found)), float(sum(one.error for one in found))
 
 
 @explains()
@@ -84,15 +104,15 @@ class Interference:
 
     def text(self) -> str:
         """A line for each overlap, and what was left out."""
-        count = f"{len(self.found)} of {self.pairs} pairs overlap" if self.found else f"none of {self.pairs} pairs overlap"
-        return "\n  ".join([count, *[one.text() for one in self.found], *told(self.left_out)])
+        lines = [f"{len(self.found) or 'none'} of {self.pairs} pairs overlap"]
+        return "\n  ".join([*lines, *[one.text() for one in self.found], *told(self.left_out)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
             "ok": self.ok,
             "pairs": self.pairs,
-            "overlaps": [one._asdict() for one in self.found],
+            "overlaps": [one.to_dict() for one in self.found],
             "left_out": [one._asdict() for one in self.left_out],
         }
 
@@ -122,32 +142,26 @@ def interference(drawing: Drawing, state: State | None, pairs: Any) -> Interfere
     parts = parts_of(drawing)
     bodies, left_out = chosen_pairs(drawing, parts, pairs)
     poses = _poses(drawing, parts, state, "interference")
-    count = len(parts.names)
+    is_wanted = np.zeros((len(parts.names), len(parts.names)), dtype=bool)
+    is_wanted[bodies[:, 0], bodies[:, 1]] = is_wanted[bodies[:, 1], bodies[:, 0]] = True
     near = collide.candidates(parts.solids, poses)
-    low, high = np.sort(parts.owners[near], axis=1).T
-    wanted = np.isin(low * count + high, bodies[:, 0] * count + bodies[:, 1])
-    near = near[wanted]
-    gaps, *_ = collide.gaps(parts.solids, poses, near)
+    near = near[is_wanted[tuple(parts.owners[near].T)]]
+    swap = parts.owners[near[:, 0]] > parts.owners[near[:, 1]]
+    near[swap] = near[swap, ::-1]
+    gaps, points, normals = collide.gaps(parts.solids, poses, near)
     reaches, errors = (np.array([getattr(s, word) for s in parts.solids]) for word in ("reach", "error"))
-    is_over = gaps + errors[near].sum(axis=1) < -TOUCH * reaches[near].sum(axis=1)
-    found: dict[tuple[int, int], list[tuple[Any, Any, bool]]] = {}
-    for i, j in near[is_over].tolist():
-        a, b = parts.solids[i], parts.solids[j]
-        key = int(parts.owners[i]), int(parts.owners[j])
-        pair = collide.gap(a, poses[i], b, poses[j]), collide.overlap_volume(a, poses[i], b, poses[j])
-        found.setdefault((min(key), max(key)), []).append((*pair, key[0] > key[1]))
-    overlaps = [_overlap(parts, key, own) for key, own in found.items()]
+    error = errors[near].sum(axis=1)
+    found: dict[tuple[int, int], list[int]] = {}
+    for k in np.flatnonzero(gaps + error < -TOUCH * reaches[near].sum(axis=1)).tolist():
+        a, b = parts.owners[near[k]].tolist()
+        found.setdefault((a, b), []).append(k)
+    overlaps = []
+    for (a, b), own in found.items():
+        k = min(own, key=lambda k: float(gaps[k]))
+        shapes = tuple([parts.shapes_at(near[i], poses) for i in own])
+        where = _triple(points[k].mean(axis=0)), _triple(normals[k])
+        overlaps.append(Overlap(parts.names[a], parts.names[b], -float(gaps[k]), *where, float(error[k]), shapes))
     return Interference(tuple(sorted(overlaps, key=lambda one: -one.depth)), left_out, len(bodies))
-
-
-def _overlap(parts: Parts, key: tuple[int, int], own: list[tuple[Any, Any, bool]]) -> Overlap:
-    """Of two bodies: the deepest of their shapes, and the volumes of all."""
-    deepest, _, swapped = min(own, key=lambda one: one[0].gap)
-    volume, error = (sum(getattr(one[1], word) for one in own) for word in ("value", "error"))
-    normal = -deepest.normal if swapped else deepest.normal
-    place = _triple(np.mean(deepest.points, axis=0))
-    names = [parts.names[k] for k in key]
-    return Overlap(*names, -deepest.gap, place, _triple(normal), float(volume), float(error), deepest.error)
 
 
 def _poses(drawing: Drawing, parts: Parts, state: State | None, what: str) -> FloatArray:
