@@ -9,7 +9,7 @@ interval of time the coefficients of the curve bound how far any of its points m
 since a rotation with the vector part e of its quaternion moves a vector v by 2|e × v|; ρ is the radius of the solid
 about the centre of its box, n_b is n in its axes.  The signed gap changes by no more than the points of a solid move.
 So a gap in the middle, or planes that separate the boxes there, decide the whole interval, or it is halved
-(conservative advancement [Mirtich1996], by bisection).  Intervals that remain when δ is below TOUCH touch.
+(conservative advancement [MirtichCanny1995], by bisection).  Intervals that remain when δ is below TOUCH touch.
 """
 
 from __future__ import annotations
