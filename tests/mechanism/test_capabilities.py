@@ -181,6 +181,14 @@ def with_point(shape: str) -> Callable[[cd.Mechanism], None]:
     return add
 
 
+def with_collisions(m: cd.Mechanism) -> None:
+    """Parts that must not overlap, and do not."""
+    m["crank"].attach(cd.shapes.box(0.1, 0.1, 0.1))
+    part = m.body("part", position=(3, 0, 0), mass=1.0, inertia=np.diag([0.1, 0.1, 0.1]))
+    part.attach(cd.shapes.cylinder(0.2, 0.1))
+    m.collide("all", name="new")
+
+
 def with_load(kind: str) -> Callable[[cd.Mechanism], object]:
     """Two more parts with a load of that kind between them."""
     return lambda m: LOADS[kind].cases[0](Rig(1, m=m, name="new"))
@@ -240,6 +248,7 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "attach": lambda m: m.body("new", position=(5, 5, 5)).attach(cd.shapes.gear(0.01, 20, 0.02), density=7850.0),
     "attach looks alone": lambda m: m["wheel"].attach(cd.shapes.tube(0.3, 0.2, 0.1), color="#336699"),
     "a free body": lambda m: m.body("new", position=(5, 5, 5), mass=1.0, inertia=np.eye(3)),
+    "collide": with_collisions,
     "redundant joints": lambda m: m.revolute("new", m["crank"].frame((1, 0, 0.3)), m["wheel"].frame((0, 0, 0.3))),
 }
 CAPABILITIES |= {kind: with_load(kind) for kind in loads.REGISTRY if kind not in CAPABILITIES}
@@ -284,7 +293,8 @@ def session(m):
             ses = m.session(mode=mode)
         except cd.ModelError as error:
             by_differences = "differences" in str(error)
-            assert (mode == "kinematic" or m.system.timed or by_differences) and "'new" in str(error)
+            refuses_all = by_differences or "collisions" in str(error)
+            assert (mode == "kinematic" or m.system.timed or refuses_all) and "'new" in str(error)
             continue
         with ses:
             hand = ses.grasp("crank", (0.5, 0.0, 0.0))
@@ -424,6 +434,7 @@ VERBS = (
 )
 
 REFUSED = dict.fromkeys(BY_DIFFERENCES, (move, simulate, clashes, pickle_results, save))  # motions refuse it, by name
+REFUSED["collide"] = (step, simulate, clashes, pickle_results, save)
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)

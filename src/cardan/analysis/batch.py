@@ -64,7 +64,29 @@ def assemble_many(
     drawing.check_values(given, tolerances)
     held = tuple([name for name in given if name not in names])
     system = drawing.system.with_variables(names, held) if names or held else drawing.system
-    return _assemble_many(system, starts, at_time, options, workers, progress, given)
+    found = _assemble_many(system, starts, at_time, options, workers, progress, given)
+    if drawing.contents.collisions:
+        _separate(drawing, system, found, starts, options)
+    return found
+
+
+def _separate(drawing: Drawing, system: System, found: BatchResult, starts: Any, options: AssemblyOptions) -> None:
+    """Assemble the starts after which parts overlap one by one, with rows of their gaps."""
+    from cardan.analysis.apart import LEAST_SECONDS, assemble_apart, colliding
+
+    parts = colliding(drawing.contents)
+    coordinates, near = _starts(system, starts)
+    for name in system.variables.given:
+        near[:, system.variable_names.index(name)] = found.angles[:, system.variable_names.index(name)]
+    for k in np.flatnonzero(found.ok).tolist():
+        if any(True for _ in parts.near(found.coordinates[k])):
+            start = system.state(coordinates[k], near[k].copy() if near.size else None, found.time)
+            left = None if options.max_seconds is None else max(options.max_seconds - found.seconds, LEAST_SECONDS)
+            own = replace(options, max_seconds=left)
+            began = time.perf_counter()
+            again = assemble_apart(drawing.at(start), system.variables.free, start, found.time, own)
+            found._take(k, again, start_angles(system, again.state))
+            found.seconds += time.perf_counter() - began
 
 
 def _assemble_many(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.analysis.result import Status
+from cardan.analysis.result import AssemblyResult, Status
 from cardan.calls import explains
 from cardan.errors import ModelError
 from cardan.system import check
@@ -47,6 +47,12 @@ class BatchResult(Saved):
     def ok(self) -> NDArray[np.bool_]:
         """Whether every constraint is met."""
         return self.status == str(Status.ASSEMBLED)
+
+    def _take(self, k: int, found: AssemblyResult, angles: FloatArray) -> None:
+        """Replace the verdict on start ``k``; angles: variables and counted angles of its state."""
+        self.coordinates[k], self.angles[k] = found.state.coordinates, angles
+        self.status[k], self.residual[k], self.tolerance[k] = str(found.status), found.residual, found.tolerance
+        self.iterations[k], self.restarts[k] = found.iterations, found.restarts
 
     def __len__(self) -> int:
         return len(self.ok)

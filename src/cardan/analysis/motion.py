@@ -40,6 +40,7 @@ class MotionStatus(StrEnum):
     DEAD_POINT = "dead point"  # the drivers cannot move the mechanism any further
     LIMIT = "limit"  # a coordinate reached its limit
     CONTACT = "contact"  # a contact ended: at an edge, a pole, or where the shapes would cross
+    COLLISION = "collision"  # two parts that must not overlap met
     UNDEFINED = "undefined"  # a driver has no value at later times, such as past the end of a spline
     LOST = "lost"  # no pose was found near the last one
     TIME_LIMIT = "time limit"
@@ -67,8 +68,8 @@ class Motion(Readings):
 
     ``ok``: all times were reached.  ``status`` and ``reason``: how the motion ended, and why.  ``times`` [s]: those
     reached.  ``states``: at these times, each with velocities.  ``state``: the final state.  It lies between two times
-    for the statuses dead point, limit, contact, undefined and lost; it is None if not assembled, otherwise the last of
-    the states.
+    for the statuses dead point, limit, contact, collision, undefined and lost; it is None if not assembled, otherwise
+    the last of the states.
     ``steps``: total number of steps.  ``undriven``: what the drivers leave free at the first time, by connected pieces.
     ``notes``: contacts that were drawn apart or on the other side, and contacts that pull.
     """

@@ -20,6 +20,7 @@ from cardan.system.system import System
 if TYPE_CHECKING:
     from cardan.analysis.limits import ActiveLimit
     from cardan.analysis.repairs import Repair
+    from cardan.joints.gaps import Touching
     from cardan.system.drawing import Drawing
 
 
@@ -32,16 +33,20 @@ class Status(StrEnum):
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
     DIVERGED = "diverged"  # numbers became infinite or NaN
+    OVERLAP = "overlap"  # every joint is met, but parts that must not overlap do
     NO_LEAST = "no least value"  # every constraint is met, but no least value of the cost was found
 
 
 REPAIRS_TOLD = 4  # in a text
+ROUNDED_GAP = 1e-9  # of the deepest overlap: a smaller one is rounding
 ROUNDED = 1e-5  # a residual below, after all restarts, is taken for that of rounded data
 NEARLY_MET = 1e-3  # a smaller residual is compared with the tolerance in the advice
 
 _ADVICE = {
     Status.CONFLICT: "the constraints seem to contradict each other; one or several of those listed may be wrong",
     Status.STALLED: "start nearer to the wanted pose, or allow more restarts (restarts)",
+    Status.OVERLAP: "the joints are met, but no pose was found in which these parts are apart; start nearer to the "
+    "wanted pose, or let them overlap: m.collide(…, exclude=[…])",
     Status.ITERATION_LIMIT: "allow more iterations (max_iterations), or start nearer to the wanted pose",
     Status.TIME_LIMIT: "allow more time (max_seconds)",
     Status.DIVERGED: "start nearer to the wanted pose, or use method='auto'",
@@ -57,7 +62,9 @@ class AssemblyResult(Saved):
     of the piece, angles in radians; ``tolerance``: this bound.  ``iterations``: sum over all attempts; ``restarts``:
     attempts after the first.  ``residuals``: (name, residual, unit) of every constraint in metres and radians, largest
     first; ``worst``: of those that are not met.
-    ``active``: limits that are reached.  ``unconnected``: bodies that are not connected to the ground.
+    ``active``: limits that are reached.  ``touching``: bodies that touch or overlap, of those that must not overlap
+    (:meth:`cardan.Mechanism.collide`), each with gap, points and normal.
+    ``unconnected``: bodies that are not connected to the ground.
     ``repairs``: changes with which it can be assembled, if it is not: advice only.
     ``notes``: contacts that were drawn apart or on the other side, and free parameters on which no constraint depends.
     """
@@ -79,6 +86,7 @@ class AssemblyResult(Saved):
     _is_searched: bool = False  # all default restarts were made, or the constraints contradict each other
     _drawing: Drawing | None = None  # of the mechanism, if it is not assembled
     _repairs: tuple[Repair, ...] | None = None  # None: not yet searched for
+    touching: tuple[Touching, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -98,9 +106,21 @@ class AssemblyResult(Saved):
         from cardan.analysis.starts import tail_of
         from cardan.coordinates.verdict import row_bounds
 
+        if self.status is Status.OVERLAP:
+            return self._overlaps()
         angles = tail_of(self._system, self.state)
         bounds = row_bounds(self._system, self.state.coordinates, angles, self._asked)
         return violations(self._system, self._residuals, bounds)
+
+    def _overlaps(self) -> list[Violation]:
+        """Pairs of parts that overlap, the deepest first."""
+        from cardan.joints.gaps import pair_name
+
+        found = [Violation(pair_name(one.a, one.b), one.margin - one.gap, "m") for one in self.touching]
+        for violation in found:
+            violation.display = self._system.display
+        deepest = max([one.residual for one in found if one.residual > 0.0], default=0.0)
+        return [one for one in found if not one.residual <= ROUNDED_GAP * deepest]  # one that is not known, too
 
     @property
     def active(self) -> list[ActiveLimit]:
@@ -160,6 +180,9 @@ class AssemblyResult(Saved):
         lines = [self._headline()]
         if self.status is Status.NO_LEAST:
             lines.append(f"  {self._no_least}")
+        elif self.status is Status.OVERLAP:
+            lines += [f"  {v.name}: {v.text()} deep" for v in self.worst[:5]]
+            lines.append(f"  {_ADVICE[self.status]}")
         elif not self.ok:
             lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
             far = too_far(self._system, self.state.coordinates, self._residuals)
@@ -269,6 +292,7 @@ class AssemblyResult(Saved):
             "unconnected": list(self.unconnected),
             "notes": list(self.notes),
             "active": [limit._asdict() for limit in self.active],
+            "touching": [one._asdict() for one in self.touching],
             "worst": _plain(self.worst),
             "repairs": [repair.to_dict() for repair in self.repairs],
             "residuals": _plain(self.residuals),

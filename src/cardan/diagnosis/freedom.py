@@ -92,6 +92,9 @@ class Diagnosis(Saved):
     ``velocity_dof``: independent velocities, without drivers and limits.  It is less than ``dof`` if rate rows
     (nonholonomic constraints) exclude velocities; poses keep all of ``dof``.  ``rate_rows``: their names;
     ``redundant_rates``: those of their equations that depend on joints or earlier rate rows.
+    ``touching``: bodies that touch or overlap, of those that must not overlap.  A contact is one-sided: it excludes no
+    degree of freedom, but the motions into it; ``dof_touching`` counts the motions that keep all of them closed, None
+    if that is not known, or nothing touches.
     """
 
     dof: int
@@ -121,6 +124,8 @@ class Diagnosis(Saved):
     rate_rows: tuple[str, ...]
     redundant_rates: list[Equation]
     parameters: tuple[str, ...] = ()
+    touching: tuple[Any, ...] = ()
+    dof_touching: int | None = None
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -152,6 +157,8 @@ class Diagnosis(Saved):
             else [{**motion._asdict(), "bodies": list(motion.bodies)} for motion in self.free_motions],
             "unconnected": list(self.unconnected),
             "notes": list(self.notes),
+            "touching": [one._asdict() for one in self.touching],
+            "dof_touching": self.dof_touching,
         }
 
     def _repr_html_(self) -> str:
@@ -193,6 +200,8 @@ class Diagnosis(Saved):
             lines.insert(1, f"with the drivers:   {self.undriven}")
         if self.rate_rows:
             lines.insert(1, self._of_rates())
+        if self.touching:
+            lines += self._of_contacts()
         if self.by_tolerance:
             lines.append(
                 f"at tolerance {self.tolerance:.0e}: singular values below {self.tolerance / REACH:.0e} count as zero; "
@@ -224,6 +233,13 @@ class Diagnosis(Saved):
         text = f"in velocity:        {self.velocity_dof} of {self.dof}, because of the rate rows {names}{more}"
         told = [f"\n  redundant rate row {e.constraint}: {e.primitive}, row {e.row}" for e in self.redundant_rates]
         return text + "".join(told)
+
+    def _of_contacts(self) -> list[str]:
+        """Lines on what touches."""
+        kept = "" if self.dof_touching is None else f"; {_freedoms(self.dof_touching)} while they stay closed"
+        told = [f"  {one.a!r} and {one.b!r}" for one in self.touching[:MOTIONS_TOLD]]
+        more = ["  …"] if len(self.touching) > MOTIONS_TOLD else []
+        return [f"touching:           {len(self.touching)}, one-sided{kept}", *told, *more]
 
     def _of_second_order(self) -> list[str]:
         """Lines on freedoms that are not motions."""

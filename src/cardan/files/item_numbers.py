@@ -43,6 +43,8 @@ def numbers_of_items(drawing: Drawing) -> dict[str, FloatArray]:
         if wrench is not None:
             told += [wrench.is_torque, wrench.in_body, plain_at(wrench.point, nodes), wrench.vector]
         found[f"{load.kind.name} {load.name!r}"] = _array(told)
+    for one in c.collisions.values():
+        found[f"collide {one.name!r}"] = _array(one.description())
     return found
 
 

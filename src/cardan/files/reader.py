@@ -202,6 +202,8 @@ class Reader(Ends):
             self._try(("rates", key), self._rate_row, key, value)
         for key, value in tables["loads"].items():
             self._try(("loads", key), self._load, key, value)
+        for key, value in self._table(("collisions",), document.get("collisions", {})).items():
+            self._try(("collisions", key), self._collisions, key, value)
         for key, value in self._table(("poses",), document.get("poses", {})).items():
             self._try(("poses", key), self._pose, key, value)
         self.m._model.source = self.source
@@ -404,6 +406,14 @@ class Reader(Ends):
         self._need(path, table, spec.KNIFE_EDGE, ("frame",))
         other = self._end((*path, "relative_to"), table["relative_to"], "body") if "relative_to" in table else None
         self.m.knife_edge(name, self._end((*path, "frame"), table["frame"], "frame"), relative_to=other)
+
+    def _collisions(self, name: str, value: Any) -> None:
+        path: Path = ("collisions", name)
+        given = dict(self._table(path, value))
+        self._need(path, given, spec.COLLISIONS, ())
+        if "margin" in given:
+            given["margin"] = self._number((*path, "margin"), given["margin"], "length")
+        self.m.collide(**{key: given[key] for key in spec.COLLISIONS if key in given}, name=name)
 
     def _primitive(self, name: str, value: Any) -> None:
         path: Path = ("primitives", name)

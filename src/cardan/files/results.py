@@ -34,6 +34,7 @@ from cardan.errors import ModelError
 from cardan.files import container, reader, writer
 from cardan.files.item_numbers import difference, numbers_of_items, of_bodies
 from cardan.files.units import SI
+from cardan.joints.gaps import Touching
 from cardan.mechanism import Mechanism
 from cardan.system.drawing import Drawing
 from cardan.system.residuals import Violation
@@ -44,7 +45,7 @@ FORMAT: Final = "cardan_result"  # the key of the version
 VERSION: Final = 1
 
 DATACLASSES: Final = (AssemblyResult, BatchResult, Equilibrium, Linearization, Sensitivity, Tolerances, Diagnosis)
-TUPLES: Final = (Undriven, Event, Equation, FreeMotion, Output, Repair)
+TUPLES: Final = (Undriven, Event, Equation, FreeMotion, Output, Repair, Touching)
 ENUMS: Final = (Status, MotionStatus, SimulationStatus, EquilibriumStatus)
 RESULTS: Final = {kind.__name__: kind for kind in (*DATACLASSES, Motion, Simulation, State)}
 PARTS: Final = {kind.__name__: kind for kind in (*DATACLASSES, *TUPLES)}

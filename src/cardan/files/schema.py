@@ -143,6 +143,10 @@ def schema() -> dict[str, Any]:
     }
     posed = dict(zip(spec.POSED, (_list(3), _list(4), _list(3), _list(3)), strict=True))
     pose = {"time": NUMBER, "bodies": _map(_table(posed)), "angles": _map(NUMBER), "variables": _map(NUMBER)}
+    named = {"type": "array", "items": {"type": "string"}}
+    bodies = {"anyOf": [{"const": "all"}, named]}
+    exclude = {"type": "array", "items": {"anyOf": [{"type": "string"}, named | {"minItems": 2, "maxItems": 2}]}}
+    of_collisions = (bodies, exclude, NUMBER, {"type": "boolean"})
     kinds = "|".join(KINDS)
     primitive = {
         "arguments": _map({"type": "string", "pattern": rf"^({kinds})( of \w+)?$"}),
@@ -172,6 +176,7 @@ def schema() -> dict[str, Any]:
             )
         ),
         "loads": _map({"anyOf": list(map(_kind, spec.load_specs().values()))}),
+        "collisions": _map(_table(dict(zip(spec.COLLISIONS, of_collisions, strict=True)))),
         "poses": _map(_table(pose, ["bodies"])),
     }
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Cardan model file"}

@@ -32,12 +32,14 @@ TOP: Final = (
     "joints",
     "rates",
     "loads",
+    "collisions",
     "poses",
 )
 BODY: Final = ("position", "orientation", "mass", "inertia", "center", "frames", "shapes")
 POSE: Final = ("time", "bodies", "angles", "variables")
 PARAMETER: Final = ("value", "lower", "upper", "period")
 KNIFE_EDGE: Final = ("kind", "frame", "relative_to")
+COLLISIONS: Final = ("bodies", "exclude", "margin", "joined")
 POSED: Final = ("position", "orientation", "velocity", "angular_velocity")
 PRIMITIVE: Final = ("arguments", "parameters", "unit", "rows")
 ENDS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -25,6 +25,7 @@ from cardan.files.units import Units, quantity_of
 from cardan.files.values import Source
 from cardan.geometry.shape import Shape as Geometry
 from cardan.joints import Coordinate, Joint, Role
+from cardan.joints.collisions import Collisions
 from cardan.joints.ownership import formulas_of
 from cardan.lazy import LazyModule
 from cardan.mechanism import Mechanism
@@ -112,6 +113,7 @@ class _Writer:
         rows = {name: row for name, row in m._model.rate_rows.items() if not row.kind.implied}
         found["rates"] = {name: self._rate_row(row) for name, row in rows.items()}
         found["loads"] = {name: self._load(load) for name, load in m._model.loads.items()}
+        found["collisions"] = {name: self._collisions(one) for name, one in m._model.collisions.items()}
         found["poses"] = {name: self._pose(name, state) for name, state in m.poses.items()}
         return {key: value for key, value in found.items() if value != {}}
 
@@ -246,6 +248,14 @@ class _Writer:
         if len(row.ends) == 2:
             found["relative_to"] = row.ends[0].body.name
         return found
+
+    def _collisions(self, one: Collisions) -> dict[str, Any]:
+        found: dict[str, Any] = {"bodies": "all" if one.bodies is None else list(one.bodies)}
+        if one.exclude:
+            found["exclude"] = [list(item) if isinstance(item, tuple) else item for item in one.exclude]
+        if one.margin:
+            found["margin"] = self.number(("collisions", one.name, "margin"), one.margin, "length")
+        return found | ({"joined": True} if one.joined else {})
 
     def _joint(self, joint: Joint) -> dict[str, Any]:
         path: Path = ("joints", joint.name)

@@ -14,7 +14,7 @@ from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
 from cardan.joints import Joint, JointKind, Role, placing
 from cardan.joints.making import OF_ONE, signature_of
-from cardan.mechanism import constraints, contacts, parameters, removing
+from cardan.mechanism import collisions, constraints, contacts, parameters, removing
 from cardan.mechanism import loads as _loads
 from cardan.mechanism.methods import Methods
 from cardan.quantities import InSI, Length
@@ -24,6 +24,7 @@ from cardan.system.parts import Body, Frame, Point
 from cardan.system.state import State
 
 if TYPE_CHECKING:
+    from cardan.joints.collisions import Collisions
     from cardan.mechanism.model import Model
     from cardan.system.attachments import Attachment
 
@@ -251,8 +252,31 @@ class Building(Methods):
         with self._model.lock:
             parameters.adopt(self._model, state)
 
-    def remove(self, name: str | Body | Joint | Load | Parameter, *, joints: bool = False) -> None:
-        """Remove a load, a joint, a rate row, a body, or a parameter that nothing uses.
+    def collide(
+        self,
+        bodies: Any = "all",
+        *,
+        exclude: Any = (),
+        margin: Length = 0.0,
+        joined: bool = False,
+        name: str = "collisions",
+    ) -> Collisions:
+        """Bodies that must not overlap: ``m.collide("all")``, or ``m.collide([a, b, m.ground])``.
+
+        Each body is the union of its attached solids; an attached ``cd.geometry.plane()`` is the half-space behind it,
+        z ≤ 0.  Other curves and surfaces have no inside.  ``"all"`` includes the ground, and bodies that are added
+        later.
+        exclude: bodies, and pairs of bodies, that may overlap, also by name: ``exclude=["cover", ("pin", "hub")]``.
+        joined: False excludes pairs that a joint or a contact connects; ``.excluded`` lists them.  Bodies that joints
+        without freedom hold together are always excluded.
+        margin [m]: the least gap.  name: of this set of collisions, for m.remove(name).  If two sets have the same
+        pair, the one that was added last decides.
+        """
+        with self._model.lock:
+            return collisions.add(self._model, name, bodies, exclude, margin, joined)
+
+    def remove(self, name: str | Body | Joint | Load | Parameter | Collisions, *, joints: bool = False) -> None:
+        """Remove a load, a joint, a rate row, a body, a set of collisions, or a parameter that nothing uses.
 
         joints: also remove the joints, rate rows and loads attached to it; without it, nothing may be attached.
         """

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 
 # Loaded on first use, so that building a model does not wait for them.
+_apart = LazyModule("cardan.analysis.apart")
 _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _build = LazyModule("cardan.dynamics.build")
@@ -57,6 +58,7 @@ _freedom = LazyModule("cardan.diagnosis.freedom")
 _interference = LazyModule("cardan.analysis.interference")
 _linearise = LazyModule("cardan.analysis.linearise")
 _move = LazyModule("cardan.analysis.move")
+_move_apart = LazyModule("cardan.analysis.move_apart")
 _options = LazyModule("cardan.analysis.options")
 _sensitivity = LazyModule("cardan.analysis.sensitivity")
 _session = LazyModule("cardan.interact.session")
@@ -65,6 +67,12 @@ _solve_rates = LazyModule("cardan.analysis.solve_rates")
 _vibration = LazyModule("cardan.analysis.vibration")
 
 SETTABLE = ("gravity", "display", "poses")  # attributes that may be assigned to
+
+
+def _refuse(drawing: Any, what: str) -> None:
+    """ModelError if a mechanism has collisions, which ``what`` does not consider yet."""
+    if drawing.contents.collisions:
+        _apart.refuse(drawing, what)
 
 
 @explains(constructor=True)
@@ -247,11 +255,19 @@ class Mechanism(Building):
         given.  The result does not depend on it, to the last bit.
         """
         own: AssemblyOptions = _options.assembly_options(options, changes)
+        result: AssemblyResult
         drawing = self._model.drawing if start is None else self._model.begin("assemble", start)
+        if drawing.contents.collisions and least is None:
+            result = _apart.assemble_apart(drawing, free, start, time, own, workers)
+            if not result.ok:
+                result._drawing = drawing
+            return result
         system = drawing.with_free(free) if free else drawing.system
         if least is not None:
+            if system.variables.free:
+                _refuse(drawing, "assemble with least=")
             return _assemble.assemble_least(system, start, time, own, workers, least)
-        result: AssemblyResult = _assemble.assemble(system, start, time, own, workers)
+        result = _assemble.assemble(system, start, time, own, workers)
         if not result.ok:
             result._drawing = drawing
         return result
@@ -300,7 +316,11 @@ class Mechanism(Building):
         """
         drawing = self._model.begin("move", start)
         options = {"tolerance": tolerance, "max_seconds": max_seconds, "progress": progress}
-        motion: Motion = _move.move(drawing.system, times, start, **options)
+        motion: Motion
+        if drawing.contents.collisions:
+            motion = _move_apart.move_apart(drawing, self, times, start, **options)
+        else:
+            motion = _move.move(drawing.system, times, start, **options)
         motion._needs = _build.Inverse.of(drawing)
         motion._source = self, drawing.contents.edits
         return motion
@@ -321,6 +341,7 @@ class Mechanism(Building):
         If it is interrupted by the keyboard, the result contains what was reached.
         """
         drawing = self._model.begin("simulate", state)
+        _refuse(drawing, "simulate")
         simulation: Simulation = _simulate.simulate(drawing, duration, state, options, changes)
         simulation._source = self, drawing.contents.edits
         return simulation
@@ -337,6 +358,8 @@ class Mechanism(Building):
         """
         drawing = self._model.begin("equilibrium", state)
         found: Equilibrium = _equilibrium.find_equilibrium(drawing, state, max_iterations, tolerance)
+        if drawing.contents.collisions:
+            _apart.refuse_touching(drawing, "equilibrium", found.state)
         if found._instant is not None:
             found._instant._source = self, drawing.contents.edits
         return found
@@ -348,6 +371,8 @@ class Mechanism(Building):
         tolerance: of the assembly of the state, as in :meth:`assemble`.
         """
         drawing = self._model.begin("linearize", state)
+        if drawing.contents.collisions:
+            _apart.refuse_touching(drawing, "linearize", self.assemble(state, tolerance=tolerance).state)
         return _vibration.linearize(drawing, state, tolerance)
 
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
@@ -358,7 +383,10 @@ class Mechanism(Building):
         What they leave free has the least kinetic energy.  Raises ModelError, with names, if rates contradict each
         other.
         """
-        return _solve_rates.solve_rates(self._model.drawing, state, given)
+        drawing = self._model.drawing
+        if drawing.contents.collisions:
+            _apart.refuse_touching(drawing, "solve_rates", state)
+        return _solve_rates.solve_rates(drawing, state, given)
 
     def session(
         self,
@@ -385,6 +413,7 @@ class Mechanism(Building):
         hand: "constraint" or "spring", what grasps are in a dynamic session; see :meth:`Session.grasp`.
         """
         drawing = self._model.begin("session", state)
+        _refuse(drawing, "session")
         options = {"mode": mode, "rate": rate, "hand": hand, "time": time, "closed": closed}
         options |= {"formulation": formulation, "tolerance": tolerance}
         return _session.Session(drawing, self, state, **options)
@@ -403,8 +432,8 @@ class Mechanism(Building):
             state = drawing.system.state()
         elif not isinstance(state, State):
             raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
-        system = drawing.at(state).with_free(free)
-        return _freedom.diagnose(system, state, tolerance)
+        found: Diagnosis = _freedom.diagnose(drawing.at(state).with_free(free), state, tolerance)
+        return _apart.diagnose_apart(drawing.at(state), found, state) if drawing.contents.collisions else found
 
     def constraint_equations(
         self, state: State | None = None, joint: str | Joint | None = None, *, sparse: bool | None = None
@@ -467,6 +496,8 @@ class Mechanism(Building):
         possible, and ``result.unique`` tells which outputs depend on that choice.
         """
         drawing = self._model.drawing
+        if drawing.contents.collisions:
+            _apart.refuse_touching(drawing, "sensitivity", state)
         return _sensitivity.sensitivity(drawing, state, outputs, parameters, tolerance)
 
     def tolerances(

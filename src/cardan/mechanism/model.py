@@ -36,7 +36,7 @@ FIXED = ".fixed"  # the joint of a fixed body has its name, and this
 
 
 class Model:
-    """Bodies, joints, loads, rate rows and parameters with one set of names; gravity [m/s²] and units of texts.
+    """Bodies, joints, loads, rate rows, parameters, collisions with one set of names; gravity [m/s²], units of texts.
 
     ``owner``: the mechanism.  ``source``: of one that was read from a file, its units, names and expressions.
     """
@@ -52,6 +52,7 @@ class Model:
         self.inertias: dict[str, float] = {}  # of joints, by their names
         self.loads: dict[str, Load] = {}
         self.rate_rows: dict[str, Joint] = {}
+        self.collisions: dict[str, Any] = {}
         self.parameters: dict[str, Parameter] = {}
         self.book = Book()
         self.source: Any = None
@@ -70,9 +71,13 @@ class Model:
         return self._serials - 1
 
     def item(self, name: str) -> Any:
-        """The joint, body, load, rate row or parameter of that name, or None."""
-        held = (self.joints, self.bodies, self.loads, self.rate_rows, self.parameters)
+        """The joint, body, load, rate row, parameter or collisions of that name, or None."""
+        held = (self.joints, self.bodies, self.loads, self.rate_rows, self.parameters, self.collisions)
         return next((found for items in held if (found := items.get(name)) is not None), None)
+
+    def body(self, name: str) -> Body:
+        """A body by its name, also the ground."""
+        return self.ground if name == GROUND else self.bodies[name]
 
     def new_name(self, given: Any, what: str) -> str:
         """A name that no item has; what: is to have it, such as "a body"."""
@@ -85,6 +90,7 @@ class Model:
             or name in self.loads
             or name in self.rate_rows
             or name in self.parameters
+            or name in self.collisions
         ):
             kinds: dict[str, Mapping[str, Any]] = {
                 "body": self.bodies,
@@ -92,6 +98,7 @@ class Model:
                 "load": self.loads,
                 "rate row": self.rate_rows,
                 "parameter": self.parameters,
+                "set of collisions": self.collisions,
             }
             taken = next(word for word, items in kinds.items() if name in items)
             free = self._free_name(name, what.rpartition(" ")[2], taken)
@@ -108,7 +115,7 @@ class Model:
 
     def __iter__(self) -> Iterator[str]:
         with self.lock:
-            names = [*self.bodies, *self.joints, *self.loads, *self.rate_rows, *self.parameters]
+            names = [*self.bodies, *self.joints, *self.loads, *self.rate_rows, *self.parameters, *self.collisions]
         return iter(names)
 
     def description(self) -> tuple[Any, ...]:
@@ -125,6 +132,7 @@ class Model:
                 tuple(load.description() for load in self.loads.values()),
                 tuple(row.description() for row in self.rate_rows.values()),
                 tuple((p.name, p.value, p.lower, p.upper, p.period) for p in self.parameters.values()),
+                tuple(one.description() for one in self.collisions.values()),
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cardan.dynamics.loads import Load
 from cardan.errors import ModelError
 from cardan.joints import Joint
+from cardan.joints.collisions import Collisions
 from cardan.joints.making import label
 from cardan.joints.ownership import formulas_of
 from cardan.system import check
@@ -17,12 +18,12 @@ from cardan.system.parts import GROUND, Body
 if TYPE_CHECKING:
     from cardan.mechanism.model import Model
 
-HELD = ("bodies", "joints", "inertias", "loads", "rate_rows", "parameters")
+HELD = ("bodies", "joints", "inertias", "loads", "rate_rows", "parameters", "collisions")
 
 
-def remove(model: Model, name: str | Body | Joint | Load | Parameter, joints: bool) -> None:
+def remove(model: Model, name: str | Body | Joint | Load | Parameter | Collisions, joints: bool) -> None:
     """See :meth:`cardan.Mechanism.remove`."""
-    if not isinstance(name, str | Body | Joint | Load | Parameter):
+    if not isinstance(name, str | Body | Joint | Load | Parameter | Collisions):
         raise ModelError(
             f"remove was given {name!r}; it must be a body, a joint, a load, a parameter, or the name of one"
         )
@@ -46,6 +47,9 @@ def remove(model: Model, name: str | Body | Joint | Load | Parameter, joints: bo
         if isinstance(mine, Parameter):
             model.book.remove(key)
         held = {word: {k: item for k, item in getattr(model, word).items() if k not in gone} for word in HELD}
+        if isinstance(mine, Body):
+            left = {k: one.without(key) for k, one in held["collisions"].items()}
+            held["collisions"] = {k: one for k, one in left.items() if one is not None}
         model.assign(**held)
 
 
@@ -57,6 +61,8 @@ def _users(model: Model, key: str, mine: Any) -> tuple[list[str], str]:
             raise ModelError(f"{key!r} is the rolling of contact {key.removesuffix('.roll')!r}; remove the contact")
         users = [item.name for item in others if key in item.joints]
         return users, f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
+    if isinstance(mine, Collisions):
+        return [], ""
     if isinstance(mine, Parameter):
         users = [item.name for item in others if key in model.book.parameters_of(_nodes_of(item))]
         return users, f"parameter {key!r} is used by {', '.join(map(repr, users))}"

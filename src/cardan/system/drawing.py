@@ -6,8 +6,8 @@ the analysis was called, whatever a progress function or another thread edits in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.display import Display
 from cardan.system.formulas import Book, Condition, Parameter, Values, bindings, plain_at
-from cardan.system.parts import Body, BodyRecord, CountedAngle, Direction, Point
+from cardan.system.parts import GROUND, Body, BodyRecord, CountedAngle, Direction, Point
 from cardan.system.relations import Place
 from cardan.system.state import State
 from cardan.system.system import System
+
+T = TypeVar("T")
 
 
 class Contents:
@@ -31,8 +33,8 @@ class Contents:
     """
 
     __slots__ = (
-        *("_used", "bodies", "book", "display", "edits", "ground", "inertias", "joints", "loads", "name", "parameters"),
-        *("rate_rows", "records"),
+        *("_colliding", "_used", "bodies", "book", "collisions", "display", "edits", "ground", "inertias", "joints"),
+        *("loads", "name", "parameters", "rate_rows", "records"),
     )
 
     def __init__(self, model: Any) -> None:
@@ -48,6 +50,8 @@ class Contents:
         self.parameters: Mapping[str, Parameter] = model.parameters.copy()
         self.display: Display = model.display
         self.book: Book = model.book.frozen() if model.book.names else model.book
+        self.collisions: Mapping[str, Any] = model.collisions.copy()
+        self._colliding: Any = None
         self._used: tuple[list[int], list[Condition]] | None = None
 
     def used(self) -> tuple[list[int], list[Condition]]:
@@ -65,6 +69,12 @@ class Contents:
     def user_of(self, node: int) -> str:
         """A joint, rate row or load that reads a node, such as "revolute 'A'"."""
         return next(f"{item.kind.name} {item.name!r}" for item in self.items() if node in nodes_of(item))
+
+    def colliding(self, make: Callable[[], T]) -> T:
+        """What must not overlap, which the layer above makes once."""
+        if self._colliding is None:
+            self._colliding = make()
+        return self._colliding
 
     def check_bounds(self, values: Mapping[str, float]) -> None:
         """ModelError if a parameter has a value beyond its bounds."""
@@ -93,8 +103,12 @@ class Contents:
 
     def has(self, key: str) -> bool:
         """Whether an item has that name."""
-        held = (self.joints, self.bodies, self.loads, self.rate_rows, self.parameters)
+        held = (self.joints, self.bodies, self.loads, self.rate_rows, self.parameters, self.collisions)
         return key == self.ground.name or any([key in items for items in held])
+
+    def body(self, name: str) -> Body:
+        """A body by its name, also the ground."""
+        return self.ground if name == GROUND else self.bodies[name]
 
     def by_key(self, key: str) -> Any:
         """A joint by its name, or a coordinate by "joint.coordinate"; else the item of that name, if there is one."""
@@ -104,8 +118,8 @@ class Contents:
         return self.item(key)
 
     def item(self, key: str) -> Any:
-        """The joint, body, load, rate row or parameter of that name."""
-        for items in (self.joints, self.bodies, self.loads, self.rate_rows, self.parameters):
+        """The joint, body, load, rate row, parameter or collisions of that name."""
+        for items in (self.joints, self.bodies, self.loads, self.rate_rows, self.parameters, self.collisions):
             if key in items:
                 return items[key]
         if key == self.ground.name:
@@ -155,13 +169,16 @@ class Drawing:
             self._base = None
         return found
 
-    def packed(self, references: Any = None) -> System:
-        """A new system, with the reference frames of its bodies where they are given; see :class:`cardan.System`."""
+    def packed(self, references: Any = None, also: Iterable[Any] = ()) -> System:
+        """A new system, with the reference frames of its bodies where they are given; see :class:`cardan.System`.
+
+        also: constraints besides the joints.
+        """
         c = self.contents
         if not c.records:
             raise ModelError(f"mechanism {c.name!r} has no bodies; add one with m.body(name)")
         rows = list(c.rate_rows.values()) if c.rate_rows else ()
-        joints = list(c.joints.values())
+        joints = [*c.joints.values(), *also]
         made = System(c.records, joints, self.counted_angles(), references, rows, self.values, c.display)
         made.index.contents = c
         return made

@@ -370,7 +370,10 @@ class Body:
     def _hold(self, attachments: tuple[Attachment, ...], changed: Attachment) -> None:
         """Take new attachments; if the mass changes, the mechanism is packed again."""
         if changed.density is None:
-            self._attachments = attachments
+            if self._model.collisions:  # which are made of the shapes
+                self._model.edit_body(self, {"_attachments": attachments})
+            else:
+                self._attachments = attachments
             return
         from cardan.system.attachments import mass_of
 

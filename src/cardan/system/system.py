@@ -955,7 +955,7 @@ def touches(
     names = {**names, -1: ""}
     found: dict[str, Touch] = {}
     for name, record in constraints:
-        if record.pair is not None and not record.primitive.of_rates:
+        if record.pair is not None and record.primitive.equations and not record.primitive.of_rates:
             floats = array("d", record.floats)
             a, _, b, _, *angles = reading.features(reading.template(record.ints))
             places = [floats[end.source :][: layout.POSE] for end in (a, b)]

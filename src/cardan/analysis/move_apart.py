@@ -1,0 +1,92 @@
+"""Driven motions of parts that must not overlap: they end where two parts meet.
+
+The drivers determine the motion, whatever is in the way.  So it is first computed without collisions, from a pose in
+which nothing overlaps, and :mod:`cardan.analysis.clashes` finds when parts would overlap, also between the times and
+within steps.  The motion is then followed again to the first of these times, where it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cardan.analysis.apart import assemble_apart, colliding
+from cardan.analysis.clashes import clashes
+from cardan.analysis.motion import Motion, MotionStatus
+from cardan.analysis.move import _check_times, move
+from cardan.analysis.options import AssemblyOptions
+from cardan.analysis.starts import Start
+from cardan.errors import ModelError
+from cardan.system.drawing import Drawing
+
+
+def move_apart(
+    drawing: Drawing,
+    mechanism: Any,
+    times: Iterable[float],
+    start: Start,
+    *,
+    tolerance: float,
+    max_seconds: float | None,
+    progress: Callable[[float], None] | None,
+) -> Motion:
+    """See :meth:`cardan.Mechanism.move`, of a mechanism with collisions."""
+    system, parts = drawing.system, colliding(drawing.contents)
+    for solid, owner in zip(parts.solids, parts.owners, strict=True):
+        if solid.is_half_space:
+            names = ", ".join(map(repr, drawing.contents.collisions))
+            raise ModelError(
+                f"collide {names}: move does not consider half-spaces yet, and body {owner!r} has a plane; attach a "
+                "box in its place"
+            )
+    wanted = _check_times(times).tolist()
+    options = AssemblyOptions(tolerance=tolerance, max_seconds=max_seconds)
+    first = assemble_apart(drawing, (), start, wanted[0], options)
+    if not first.ok:
+        return Motion(system, [], MotionStatus.NOT_ASSEMBLED, f"at t = {wanted[0]:g} s: {first.text()}")
+    limits: dict[str, Any] = {"tolerance": tolerance, "max_seconds": max_seconds}
+    found = move(system, wanted, first.state, **limits, progress=progress)
+    if len(found.states) < 2 and found.state in (None, *found.states):
+        return found
+    met = _first_meeting(drawing, mechanism, found, max_seconds)
+    if met is None:
+        return found
+    time, status, reason = met
+    sign = 1.0 if wanted[-1] >= wanted[0] else -1.0
+    kept = [t for t in wanted if sign * t < sign * time]
+    again = move(system, [*kept, time], first.state, **limits, progress=None)
+    if not again.ok:
+        return again
+    *states, last = again.states
+    rest = (last, again.steps, again._rotation[: max(len(states) - 1, 0)], again.undriven, again._notes)
+    return Motion(system, states or [last], status, reason, *rest)
+
+
+def _first_meeting(
+    drawing: Drawing, mechanism: Any, motion: Motion, max_seconds: float | None
+) -> tuple[float, MotionStatus, str] | None:
+    """When, how and why a motion must end before its last time; None if nothing meets."""
+    states = list(motion.states)
+    if motion.state is not None and motion.state.time != states[-1].time:
+        states.append(motion.state)
+    whole = Motion(motion._system, states, MotionStatus.DONE, "")
+    whole._source = mechanism, drawing.contents.edits
+    sign = 1.0 if states[-1].time >= states[0].time else -1.0
+    parts = colliding(drawing.contents)
+    by_margin: dict[float, list[tuple[str, str]]] = {}
+    for pair in parts.every_pair():
+        margin = parts.margin(*pair)
+        if margin is not None:
+            by_margin.setdefault(margin, []).append(pair)
+    ends: list[tuple[float, MotionStatus, str]] = []
+    for margin, pairs in by_margin.items():
+        found = clashes(whole, pairs, margin, mechanism, max_seconds, None)
+        for met in found.found:
+            at = met.start if sign > 0.0 else met.end
+            text = f"at t = {at:.9g} s {met.a!r} and {met.b!r} meet, and a motion ends there"
+            ends.append((at, MotionStatus.COLLISION, text))
+        for open_ in found.undecided:
+            at = open_.start if sign > 0.0 else open_.end
+            text = f"at t = {at:.9g} s it is not known whether {open_.a!r} and {open_.b!r} meet: {open_.reason}"
+            ends.append((at, MotionStatus.LOST, text))
+    return min(ends, key=lambda end: sign * end[0], default=None)
