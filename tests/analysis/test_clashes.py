@@ -360,3 +360,12 @@ def test_an_engine_runs_free_and_a_part_in_its_way_is_found():
     assert {(clash.a, clash.b) for clash in found} == {("piston 1", "bolt")}
     assert len(found) == 2 and found[0].depth == pytest.approx(1e-4, abs=1e-9)
     assert all("joined by" in one.reason for one in found.left_out)
+
+
+def test_a_mechanism_without_shapes_has_no_pairs():
+    m = cd.Mechanism("bare")
+    m.revolute("A", m.ground.frame(), m.body("arm").frame())
+    m.drive("motor", m["A"], round_and_round)
+    assert m.interference().ok and m.interference().pairs == 0
+    found = m.move([0, 1]).clashes()
+    assert found.ok and found.pairs == 0 and "'arm': it has no shape" in found.text()

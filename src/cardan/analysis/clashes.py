@@ -173,6 +173,8 @@ def clashes(
     bodies, left_out = chosen_pairs(drawing, parts, pairs)
     first, last = float(np.min(result.times)), float(np.max(result.times))
     made = Clashes((), (), left_out, MotionStatus.DONE, (first, last), len(bodies), c, 0.0, _ended(result))
+    if not len(bodies):
+        return made
     try:
         track = between.track(result, parts.reaches()[:-1], deadline)
     except (between.Stopped, KeyboardInterrupt) as stop:

@@ -142,6 +142,8 @@ def interference(drawing: Drawing, state: State | None, pairs: Any) -> Interfere
     parts = parts_of(drawing)
     bodies, left_out = chosen_pairs(drawing, parts, pairs)
     poses = _poses(drawing, parts, state, "interference")
+    if not len(bodies):
+        return Interference((), left_out, 0)
     is_wanted = np.zeros((len(parts.names), len(parts.names)), dtype=bool)
     is_wanted[bodies[:, 0], bodies[:, 1]] = is_wanted[bodies[:, 1], bodies[:, 0]] = True
     near = collide.candidates(parts.solids, poses)
