@@ -80,6 +80,7 @@ class Equations:
         self.poses = self._pose_algebra()
         opposed = [row.start + k for row in every if row.primitive.measure == "chord" for k in row.primitive.guards]
         self.guards: IntArray = np.array(opposed, dtype=np.int64)
+        self.is_judged_otherwise = any([row.primitive.judged_as != row.primitive.name for row in every])
         own = self.problem.scales[: self.problem.rows][self.equations]  # a copy
         self.masses = masses
         self.metric = masses if metric is None else metric
@@ -130,7 +131,9 @@ class Equations:
         """MassValues with the roots of other masses than M, which must be positive."""
         roots = np.sqrt(used.ravel())
         length = self.system.unit
-        judged = self.weights / np.maximum(self.system.sensitivities(length)[self.equations], LEAST_SENSITIVITY)
+        judged = self.weights
+        if self.is_judged_otherwise:
+            judged = judged / np.maximum(self.system.sensitivities(length)[self.equations], LEAST_SENSITIVITY)
         roundings = np.where(self.system.powers[self.equations] > 0, tables.ROUNDING / length, 0.0)
         parts = (self.masses.ravel(), roots, 1.0 / roots, self.gravity, judged, roundings)
         self.mass_pieces: IntArray = np.cumsum([0, *[part.size for part in parts]])

@@ -219,9 +219,10 @@ class Session:
         run, e, system = self._run, self._equations, self._system
         bodies, n = len(system.names), e.equations.size
         n6 = dynamics_tables.WIDTH * bodies
-        lengths = [piece.system.unit for piece in system.pieces] or [system.unit]
+        pieces = system.pieces
+        lengths = [piece.system.unit for piece in pieces] or [system.unit]
         bar = max(SMALLEST, min(1.0, min(lengths) / system.unit))
-        has_size = all([piece.system.own_length for piece in system.pieces])
+        has_size = all([piece.system.own_length for piece in pieces])
         self._control = tables.Control.new(
             closed_bar=bar,
             least_closed=bar * (LEAST_CLOSED if has_size else LEAST_DRAWN),
