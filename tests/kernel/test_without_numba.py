@@ -110,6 +110,8 @@ for name in "ab":
     bob = m.body(name, position=(1.0, 0.5, 0.0))
     m.constrain(f"rod {name}", apart, i=m.ground.point(), j=bob.point(), length=2.0)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it otherwise
+
 def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
     for _ in range(1000):

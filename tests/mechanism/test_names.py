@@ -20,6 +20,8 @@ def build():
     bob = m.body("bob", position=(1, 0, 0), mass=1.0, inertia=(1.0, 1.0, 1.0))
     m.cylindrical("pin", m.ground.frame(), arm.frame())
     m.revolute("hinge", arm.frame((m.parameter("L", 1.0), 0, 0)), bob.frame())
+    for body in (arm, bob):
+        body.attach(cd.shapes.sphere(0.1))
     return m
 
 
@@ -120,6 +122,7 @@ def test_knife_edges_take_names():
 
 READS = {  # methods that take a joint or body, by their class: calls with an item given in one of its forms
     "Mechanism.constraint_equations": lambda c, f: c.m.constraint_equations(c.state, f("hinge")).value,
+    "Mechanism.distance_between": lambda c, f: c.m.distance_between(f("arm"), f("bob")).points,
     "Mechanism.jacobian": lambda c, f: np.hstack([c.m.jacobian(f("bob")), c.m.jacobian(f("bob"), by=f("motor"))]),
     "Mechanism.sensitivity": lambda c, f: c.m.sensitivity(c.state, [f("hinge"), f("pin.angle")]).values,
     "Mechanism.solve_rates": lambda c, f: c.bare.solve_rates(

@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar  # type: ignore[import-untyped, unused-ignore]
 
 from cardan.analysis import between
 from cardan.analysis.clash_pairs import MOST_NAMED, LeftOut, Parts, chosen_pairs, parts_of, told
@@ -504,6 +503,8 @@ class _Search:
         least = 0.5 * (run[k].start + run[k].end)
         low, high = max(start, run[max(k - 1, 0)].start), min(end, run[min(k + 1, len(run) - 1)].end)
         if high > low:
+            from scipy.optimize import minimize_scalar  # type: ignore[import-untyped, unused-ignore]
+
             options = {"xatol": 1e-9 * (high - low)}
             better = minimize_scalar(beyond, bounds=(low, high), method="bounded", options=options)
             least = float(better.x) if better.fun < run[k].gap - self._clearance else least
@@ -512,6 +513,8 @@ class _Search:
 
     def _end(self, beyond: Callable[[float], float], outer: float, inner: float, limit: float) -> float:
         """The time between a time within a clash and one at its border at which it begins or ends."""
+        from scipy.optimize import brentq
+
         sign = 1.0 if outer >= inner else -1.0
         step = max(TIMED, 1e-3 * abs(outer - inner))
         while beyond(outer) < 0.0:  # the border is known to TOUCH only

@@ -18,7 +18,7 @@ the rows are t·u, and n·Ω without spin.  Their γ needs Ṡ² and ṅ, by dif
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import RLock
 from typing import Any, Final
 
 import numpy as np
@@ -84,7 +84,7 @@ class ClosestPair:
         self.clearance = CLEARANCE * size
         self._distance = Distance(*shapes) if query is None else query
         self._table: Any = None
-        self._lock = Lock()  # a query has one workspace, and `assemble_many` has threads
+        self._lock = RLock()  # a query has one workspace, and `assemble_many` has threads
 
     @property
     def address(self) -> float:
@@ -103,7 +103,8 @@ class ClosestPair:
         """What the query gives, and its points."""
         query = self._distance
         try:
-            found = query.closest(pose) if isinstance(query, Distance) else query.closest_pair(pose)
+            with self._lock:
+                found = query.closest(pose) if isinstance(query, Distance) else query.closest_pair(pose)
         except Exception as error:
             raise ModelError(f"{self.what}: closest_pair failed: {error!r:.200}") from error
         try:
