@@ -20,9 +20,11 @@ LOWEST_SUPPORTED := (3, 11) <= sys.version_info < (3, 13)
 PYTHON           ?= $(call find_python,python3 python python3.14 python3.13 python3.12 python3.11,$(SUPPORTED))
 LOWEST_PYTHON    ?= $(call find_python,python3.11 python3.12 python3 $(BIN)/python,$(LOWEST_SUPPORTED))
 
-# Tests run on all cores: a worker that is idle takes tests from the others. Kernels are compiled before.
-# SHARD=1/3 runs the first of three parts.
-PARALLEL := -n auto --maxprocesses 8 --dist worksteal $(if $(SHARD),--shard $(SHARD))
+# Tests run on all cores: a worker that is idle takes tests from the others. Kernels are compiled before. There is one
+# worker more than cores, since tests of the page and of CAD wait for other processes. SHARD=1/3 runs the first of three
+# parts.
+WORKERS  := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores < 7 ? cores + 1 : 8)))
+PARALLEL := -n $(WORKERS) --dist worksteal $(if $(SHARD),--shard $(SHARD))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
