@@ -249,6 +249,7 @@ def _simulate(case, rng, size, verdict):
 def _equilibrium(case, rng, size, verdict):
     m = build(case)
     _give_masses(case, m, rng, size)
+    verdict.with_masses = True
     found = m.equilibrium(_start(case), max_iterations=60)
     verdict.status = str(found.ok)
     if found.ok:
