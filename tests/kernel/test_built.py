@@ -373,7 +373,10 @@ for name in ("rsur", "stewart_ups", "differential"):
     m = REGISTRY[name].build()
     for seed in range(3):
         found = m.assemble(m.state.moved(random_start(m, seed)))
-        print(found.status.name, *map(float.hex, found.state.coordinates))
+        print(found.status.name, *map(float.hex, found.state.coordinates.ravel().tolist()))
+m = REGISTRY["four_cylinder"].build()
+run = m.simulate(0.002)
+print(run.status, *map(float.hex, run.states[-1].coordinates.ravel().tolist()))
 """
 
 
