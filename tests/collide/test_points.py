@@ -161,10 +161,11 @@ def test_candidates_have_all_pairs_that_are_near() -> None:
         }
         assert near <= pairs and len(pairs) < 0.5 * len(list(combinations(solids, 2)))
     rows = np.array(sorted(pairs))
-    gaps, points, normals = collide.gaps(solids, poses, rows)
+    gaps, points, normals, errors = collide.gaps(solids, poses, rows)
     for k, (i, j) in enumerate(rows.tolist()):
         one = collide.gap(solids[i], poses[i], solids[j], poses[j])
         assert one.gap == gaps[k] and np.array_equal(one.points, points[k]) and np.array_equal(one.normal, normals[k])
+        assert one.error == errors[k]
     with pytest.raises(ModelError, match="a pose for each solid"):
         collide.candidates(solids, poses[1:])
 

@@ -37,7 +37,8 @@ PART: Final = 0.4
 SHORTENED: Final = 16.0  # what division of a segment divides this distance by, at least; (1 − PART)⁻⁶ = 21 in the limit
 MOST_TURN: Final = 1.5  # rad of a body in a segment: beyond, the ends do not tell how it turned
 LEAST_SEGMENT: Final = 1e-12  # of the time span: shorter segments are not divided, as at the corner of a driver
-MIDDLE: Final = np.array([1.0, 5.0, 10.0, 10.0, 5.0, 1.0]) / 32.0  # B_k(1/2)
+BINOMIAL: Final = np.array([1.0, 5.0, 10.0, 10.0, 5.0, 1.0])
+MIDDLE: Final = BINOMIAL / 32.0  # B_k(1/2)
 REST: Final = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])  # the pose of the ground
 
 
@@ -45,14 +46,14 @@ REST: Final = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])  # the pose of the g
 class Track:
     """Poses and rates at increasing times; ``error`` [m]: of what is between them, as far as it is known.
 
-    ``poses``: r [m] and p, shape (times, bodies + 1, 7); ``rates``, ``growth``: (ṙ in world, ω in body axes) and their
-    derivatives, shape (times, bodies + 1, 6).  The last body is the ground.
+    ``poses``: r [m] and p, shape (times, bodies + 1, 7).  ``rates``, ``accelerations``: (ṙ in world, ω in body axes)
+    and their derivatives, shape (times, bodies + 1, 6).  The last body is the ground.
     """
 
     times: FloatArray
     poses: FloatArray
     rates: FloatArray
-    growth: FloatArray
+    accelerations: FloatArray
     error: float = 0.0
     notes: tuple[str, ...] = ()
 
@@ -73,25 +74,26 @@ def track(result: Motion | Simulation, reaches: FloatArray, deadline: float | No
     return replace(found, error=_estimate(found, reaches))
 
 
-def curves(f: FloatArray, rate: FloatArray, growth: FloatArray, h: FloatArray) -> FloatArray:
+def curves(f: FloatArray, rate: FloatArray, acceleration: FloatArray, h: FloatArray) -> FloatArray:
     """Bernstein coefficients between neighbours, shape (times − 1, …, 6, n), of values of shape (times, …, n).
 
     h [s]: between the times, shape (times − 1, …) with as many dimensions as differ.
     """
     h = h.reshape(*h.shape, *[1] * (f.ndim - h.ndim))
     first, last = f[:-1], f[1:]
-    v0, v1, a0, a1 = h / 5.0 * rate[:-1], h / 5.0 * rate[1:], h * h / 20.0 * growth[:-1], h * h / 20.0 * growth[1:]
+    v0, v1 = h / 5.0 * rate[:-1], h / 5.0 * rate[1:]
+    a0, a1 = h * h / 20.0 * acceleration[:-1], h * h / 20.0 * acceleration[1:]
     inner = (first + v0, first + 2.0 * v0 + a0, last - 2.0 * v1 + a1, last - v1)
     return np.stack([first, *inner, last], axis=-2)
 
 
-def pose_curves(poses: FloatArray, rates: FloatArray, growth: FloatArray, h: FloatArray) -> FloatArray:
+def pose_curves(poses: FloatArray, rates: FloatArray, accelerations: FloatArray, h: FloatArray) -> FloatArray:
     """Coefficients of r and p, shape (times − 1, …, 6, 7), from poses (…, 7) and their rates (…, 6) in body axes."""
-    p, w, dw = poses[..., 3:], rates[..., 3:], growth[..., 3:]
+    p, w, dw = poses[..., 3:], rates[..., 3:], accelerations[..., 3:]
     dp = euler.rate_from_body(p, w)
     ddp = euler.rate_from_body(p, dw) - 0.25 * (w * w).sum(axis=-1, keepdims=True) * p
     made = np.empty((len(poses) - 1, *poses.shape[1:-1], 6, 7))
-    made[..., :3] = curves(poses[..., :3], rates[..., :3], growth[..., :3], h)
+    made[..., :3] = curves(poses[..., :3], rates[..., :3], accelerations[..., :3], h)
     opposite = (p[:-1] * p[1:]).sum(axis=-1) < 0.0  # p and −p are one orientation: the nearer one is meant
     sign = np.where(opposite, -1.0, 1.0)[..., None, None]
     turned = curves(p, dp, ddp, h)
@@ -143,7 +145,7 @@ def _estimate(found: Track, reaches: FloatArray) -> float:
         t = found.times[rows]
         if len(t) < 2:
             continue
-        c = pose_curves(found.poses[rows], found.rates[rows], found.growth[rows], np.diff(t))[:, :-1][:, chosen]
+        c = pose_curves(found.poses[rows], found.rates[rows], found.accelerations[rows], np.diff(t))[:, :-1][:, chosen]
         between = found.times[first + 1 :: 2][: len(c)]
         s = (between - t[:-1]) / np.diff(t)
         made = np.einsum("tk,tbkn->tbn", basis(s), c)
@@ -155,7 +157,7 @@ def _estimate(found: Track, reaches: FloatArray) -> float:
 def basis(s: FloatArray) -> FloatArray:
     """B_k(s), shape (…, 6)."""
     k = np.arange(6)
-    return np.array([1.0, 5.0, 10.0, 10.0, 5.0, 1.0]) * s[..., None] ** k * (1.0 - s[..., None]) ** (5 - k)
+    return BINOMIAL * s[..., None] ** k * (1.0 - s[..., None]) ** (5 - k)
 
 
 class _Followed:
@@ -213,7 +215,7 @@ class _Followed:
         """Distance of the curves from states within [m], by segment; infinite after large turns."""
         chosen = np.flatnonzero(self._reaches > 0.0)
         rows, ks = _rows(self._states), list(found)
-        own = [x[:, chosen] for x in (rows.poses, rows.rates, rows.growth)]
+        own = [x[:, chosen] for x in (rows.poses, rows.rates, rows.accelerations)]
         c = pose_curves(own[0], own[1], own[2], np.diff(rows.times))[ks]
         true = np.array([found[k].coordinates[chosen] for k in ks]).reshape(len(ks), len(chosen), 7)
         off = distances(np.einsum("k,tbkn->tbn", basis(np.array(PART)), c), true, self._extent)

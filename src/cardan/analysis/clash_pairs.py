@@ -1,4 +1,4 @@
-"""Which shapes of a mechanism are compared with which: the solids of its bodies, and the pairs of bodies."""
+"""The solids of the bodies of a mechanism, and the pairs of bodies that queries of clashes and overlaps compare."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from cardan.system.state import FloatArray
 
 JOINING: Final = (Role.JOINT, Role.CONTACT, Role.COUPLING)  # constraints whose bodies may touch
 MOST_NAMED: Final = 8  # lines of a text
+TOUCH: Final = 1e-9  # of the sum of the radii of two solids: what overlaps by less only touches
 
 
 class LeftOut(NamedTuple):
@@ -34,8 +35,8 @@ class LeftOut(NamedTuple):
         return f"{' – '.join(map(repr, self.bodies))}: {self.reason}"
 
 
-def told(left_out: tuple[LeftOut, ...]) -> list[str]:
-    """Lines of a report."""
+def left_out_lines(left_out: tuple[LeftOut, ...]) -> list[str]:
+    """Lines of a report, of the first MOST_NAMED."""
     lines = [f"left out: {one.text()}" for one in left_out[:MOST_NAMED]]
     return lines + ([f"left out: {len(left_out) - MOST_NAMED} more"] if len(left_out) > MOST_NAMED else [])
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from cardan.analysis import between
-from cardan.analysis.clash_pairs import MOST_NAMED, LeftOut, Parts, chosen_pairs, parts_of, told
+from cardan.analysis.clash_pairs import MOST_NAMED, TOUCH, LeftOut, Parts, chosen_pairs, left_out_lines, parts_of
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.output import _drawn
 from cardan.calls import explains
@@ -36,8 +36,7 @@ from cardan.system.state import FloatArray
 if TYPE_CHECKING:
     from cardan.analysis.simulation import Simulation
 
-TOUCH: Final = 1e-9  # of the size of two solids: what overlaps by less only touches
-SWEPT: Final = 1.05  # of how far a centre moves: the curves of single bodies and of pairs differ by much less
+SWEPT: Final = 1.05  # of how far a centre moves: curves of single bodies and of pairs differ by errors of sixth order
 MOST_ACTIVE: Final = 20_000  # intervals of one pair that are undecided at a time: then it is left undecided
 GROUPED: Final = (64, 8)  # segments that are tried together first
 AT_ONCE: Final = 2_000_000  # pairs times segments that are compared in one array
@@ -132,7 +131,7 @@ class Clashes:
         for group in (self.found, self.undecided):
             lines += [one.text() for one in group[:MOST_NAMED]]
             lines += [f"… and {len(group) - MOST_NAMED} more"] if len(group) > MOST_NAMED else []
-        lines += told(self.left_out)
+        lines += left_out_lines(self.left_out)
         return "\n  ".join([*lines, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
@@ -290,7 +289,7 @@ class _Search:
         self._parts, self._bodies, self._clearance = parts, bodies, clearance
         self._deadline, self._progress = deadline, progress
         if len(track.times) == 1:  # one pose, for no time
-            t, q, v, a = (np.repeat(x, 2, axis=0) for x in (track.times, track.poses, track.rates, track.growth))
+            t, q, v, a = (np.repeat(x, 2, axis=0) for x in (track.times, track.poses, track.rates, track.accelerations))
             track = between.Track(t, q, v, a)
         self._times, self._h = track.times, np.diff(track.times)
         self._units = _Units.of(parts)
@@ -328,8 +327,8 @@ class _Search:
     def _begin(self) -> _Active:
         """The pairs of pieces, and the segments of time, in which their balls come near each other."""
         u = self._units
-        r, v, growth = (x[..., :3] for x in self._moved)
-        c = between.curves(r, v, growth, self._h)
+        r, v, a = (x[..., :3] for x in self._moved)
+        c = between.curves(r, v, a, self._h)
         middle = np.einsum("k,tskn->tsn", between.MIDDLE, c)
         radius = SWEPT * np.linalg.norm(c - middle[:, :, None], axis=-1).max(axis=-1) + u.radius
         count = len(self._parts.names)
@@ -485,10 +484,9 @@ class _Search:
         curve: dict[int, FloatArray] = {}
 
         def pose(t: float) -> FloatArray:
-            k = min(max(int(np.searchsorted(self._times, t, side="right")) - 1, 0), len(self._h) - 1)
+            k, s = self._segment(t)
             if k not in curve:
                 curve[k] = self._curves(np.array([pair]), np.array([k]))[0]
-            s = (t - self._times[k]) / self._h[k] if self._h[k] > 0.0 else 0.0
             q = between.basis(np.array(s)) @ curve[k]
             q[3:] /= np.linalg.norm(q[3:])
             return q
@@ -509,7 +507,12 @@ class _Search:
             better = minimize_scalar(beyond, bounds=(low, high), method="bounded", options=options)
             least = float(better.x) if better.fun < run[k].gap - self._clearance else least
         there = self._gap(pair, pose(least))
-        return self._told(pair, (start, end, least), there)
+        return self._in_world(pair, (start, end, least), there)
+
+    def _segment(self, t: float) -> tuple[int, float]:
+        """The segment of a time [s], and s = (t − t₀)/h in it."""
+        k = min(max(int(np.searchsorted(self._times, t, side="right")) - 1, 0), len(self._h) - 1)
+        return k, float((t - self._times[k]) / self._h[k]) if self._h[k] > 0.0 else 0.0
 
     def _end(self, beyond: Callable[[float], float], outer: float, inner: float, limit: float) -> float:
         """The time between a time within a clash and one at its border at which it begins or ends."""
@@ -524,14 +527,13 @@ class _Search:
             step *= 2.0
         return float(brentq(beyond, inner, outer, xtol=TIMED, rtol=8.9e-16)) if outer != inner else outer
 
-    def _told(self, pair: int, when: tuple[float, float, float], there: Any) -> Clash:
+    def _in_world(self, pair: int, when: tuple[float, float, float], there: Any) -> Clash:
         """The clash in world axes, in the order of the bodies."""
         a, b = self._pairs[pair]
         t = when[2]
-        k = min(max(int(np.searchsorted(self._times, t, side="right")) - 1, 0), len(self._h) - 1)
-        q, v, growth = (x[k : k + 2, a] for x in self._moved)
-        s = (t - self._times[k]) / self._h[k] if self._h[k] > 0.0 else 0.0
-        q = between.basis(np.array(s)) @ between.pose_curves(q, v, growth, self._h[k : k + 1])[0]
+        k, s = self._segment(t)
+        ends = (x[k : k + 2, a] for x in self._moved)
+        q = between.basis(np.array(s)) @ between.pose_curves(*ends, self._h[k : k + 1])[0]
         A = euler.as_matrix(q[3:])
         place = q[:3] + A @ there["points"].reshape(2, 3).mean(axis=0)
         first, second = self._units.owner[a], self._units.owner[b]
@@ -583,7 +585,7 @@ def _carried(track: between.Track, owner: Any, frame: FloatArray) -> tuple[Float
     With c in body axes:  ṙ + A(ω × c),  r̈ + A(ω̇ × c + ω × (ω × c)).
     """
     r_c, axes = frame[:, :3], frame[:, 3:]
-    q, v, a = (x[:, owner] for x in (track.poses, track.rates, track.growth))
+    q, v, a = (x[:, owner] for x in (track.poses, track.rates, track.accelerations))
     A = euler.matrix(q[..., 3:])
     w, dw = v[..., 3:], a[..., 3:]
     arm = np.cross(w, r_c)
@@ -616,8 +618,8 @@ def _seen(one: list[FloatArray], two: list[FloatArray]) -> tuple[FloatArray, Flo
     turning = vb[..., 3:] - s
     x = np.concatenate([d[0], p], axis=-1)
     rate = np.concatenate([d[1] - arm, turning], axis=-1)
-    growth = d[2] - np.cross(dw, d[0]) + np.cross(w, arm) - 2.0 * np.cross(w, d[1])
-    return x, rate, np.concatenate([growth, ab[..., 3:] - ds + np.cross(turning, s)], axis=-1)
+    ddx = d[2] - np.cross(dw, d[0]) + np.cross(w, arm) - 2.0 * np.cross(w, d[1])
+    return x, rate, np.concatenate([ddx, ab[..., 3:] - ds + np.cross(turning, s)], axis=-1)
 
 
 def _runs(leaves: list[_Leaf]) -> Iterator[tuple[int, list[_Leaf]]]:

@@ -11,14 +11,13 @@ import numpy as np
 
 from cardan import collide
 from cardan.analysis.between import REST
-from cardan.analysis.clash_pairs import LeftOut, Parts, body_number, chosen_pairs, parts_of, told
+from cardan.analysis.clash_pairs import TOUCH, LeftOut, Parts, body_number, chosen_pairs, left_out_lines, parts_of
 from cardan.calls import explains
 from cardan.errors import ModelError
 from cardan.system.check import Triple
 from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State
 
-TOUCH: Final = 1e-9  # of the size of two solids: what overlaps by less only touches
 VOLUMES: Final = ("volume", "volume_error")
 
 
@@ -105,7 +104,7 @@ class Interference:
     def text(self) -> str:
         """A line for each overlap, and what was left out."""
         lines = [f"{len(self.found) or 'none'} of {self.pairs} pairs overlap"]
-        return "\n  ".join([*lines, *[one.text() for one in self.found], *told(self.left_out)])
+        return "\n  ".join([*lines, *[one.text() for one in self.found], *left_out_lines(self.left_out)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -150,9 +149,8 @@ def interference(drawing: Drawing, state: State | None, pairs: Any) -> Interfere
     near = near[is_wanted[tuple(parts.owners[near].T)]]
     swap = parts.owners[near[:, 0]] > parts.owners[near[:, 1]]
     near[swap] = near[swap, ::-1]
-    gaps, points, normals = collide.gaps(parts.solids, poses, near)
-    reaches, errors = (np.array([getattr(s, word) for s in parts.solids]) for word in ("reach", "error"))
-    error = errors[near].sum(axis=1)
+    gaps, points, normals, error = collide.gaps(parts.solids, poses, near)
+    reaches = np.array([solid.reach for solid in parts.solids])
     found: dict[tuple[int, int], list[int]] = {}
     for k in np.flatnonzero(gaps + error < -TOUCH * reaches[near].sum(axis=1)).tolist():
         a, b = parts.owners[near[k]].tolist()

@@ -41,7 +41,8 @@ class Gap:
 def gap(a: Solid, pose_a: Any, b: Solid, pose_b: Any, *, near: Gap | None = None) -> Gap:
     """The signed gap of two solids at poses (x, y, z, w, qx, qy, qz); the least one of their convex pieces.
 
-    near: a gap of both at poses near these.  It is tracked from there; where they overlap, to the same face.
+    near: a gap of both at poses near these.  It is tracked from there; where they overlap, to the same face.  Solids of
+    several pieces are always searched.
     """
     poses = poses_of((pose_a, pose_b))
     if a.is_half_space and b.is_half_space:
@@ -52,8 +53,9 @@ def gap(a: Solid, pose_a: Any, b: Solid, pose_b: Any, *, near: Gap | None = None
     return _least(a, b, poses)
 
 
-def gaps(solids: Sequence[Solid], poses: Any, pairs: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The signed gaps of many pairs [m], shape (k,), their points [m], shape (k, 2, 3), and normals, shape (k, 3).
+def gaps(solids: Sequence[Solid], poses: Any, pairs: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The signed gaps of many pairs [m], shape (k,), their points [m], shape (k, 2, 3), normals, shape (k, 3), and
+    bounds of their errors [m], shape (k,); see :class:`Gap`.
 
     poses, shape (n, 7); pairs, shape (k, 2): numbers of solids, as from :func:`candidates`.
     """
@@ -64,18 +66,14 @@ def gaps(solids: Sequence[Solid], poses: Any, pairs: Any) -> tuple[FloatArray, F
     if plane[chosen].all(axis=1).any():
         raise ModelError("both solids of a pair are half-spaces, which have no gap; leave the pair out")
     at = np.flatnonzero(is_plain[chosen].all(axis=1))
-    records = np.zeros((len(at), PairRecord.size), dtype=np.int64)
-    addresses = np.array([s.addresses[0] for s in solids])
-    records[:, :2], records[:, 2:4] = addresses[chosen[at]], chosen[at]
-    records[:, 4:] = _closest.CONSIDER, _closest.POLISH, _closest.REFINE
-    contacts = np.zeros(len(at), dtype=Contact.dtype)
-    _closest.closest_many(len(at), records.reshape(-1), rows.reshape(-1), contacts.view(np.float64), workspace())
-    found[at] = contacts
+    addresses, errors = np.array([s.addresses[0] for s in solids]), np.array([s.error for s in solids])
+    found[at] = _searched(addresses[chosen[at]], chosen[at], rows)
+    found["error"][at] += errors[chosen[at]].sum(axis=1)
     for k in np.flatnonzero(~is_plain[chosen].all(axis=1)).tolist():
         i, j = chosen[k].tolist()
-        one = gap(solids[i], rows[i], solids[j], rows[j])
-        found[k]["gap"], found[k]["points"], found[k]["normal"] = one.gap, one.points.ravel(), one.normal
-    return found["gap"].copy(), found["points"].reshape(-1, 2, 3), found["normal"].copy()
+        one, row = gap(solids[i], rows[i], solids[j], rows[j]), found[k]
+        row["gap"], row["points"], row["normal"], row["error"] = one.gap, one.points.ravel(), one.normal, one.error
+    return found["gap"].copy(), found["points"].reshape(-1, 2, 3), found["normal"].copy(), found["error"].copy()
 
 
 def poses_of(values: Any) -> FloatArray:
@@ -86,19 +84,39 @@ def poses_of(values: Any) -> FloatArray:
 
 
 def contacts_of(a: Solid, b: Solid, poses: FloatArray, pairs: Any, near: Gap | None = None) -> Any:
-    """Contacts of pairs of pieces, shape (n, 2)."""
-    records = np.zeros((len(pairs), PairRecord.size), dtype=np.int64)
-    records[:, 0], records[:, 1] = a.addresses[pairs[:, 0]], b.addresses[pairs[:, 1]]
-    records[:, 3] = 1
-    records[:, 4:] = _closest.CONSIDER, _closest.POLISH, _closest.REFINE
+    """Contacts of pairs of pieces, shape (n, 2); near: a gap of the first pair, to track from."""
     contacts = np.zeros(len(pairs), dtype=Contact.dtype)
     if near is not None:
         row = contacts[0]
         row["normal"], row["is_known"], row["atoms"] = near.normal, 1.0, -1.0
         for side, atoms in enumerate(near.features[2:]):
             row["atoms"][3 * side : 3 * side + len(atoms)] = atoms
-    _closest.closest_many(len(pairs), records.reshape(-1), poses.reshape(-1), contacts.view(np.float64), workspace())
-    return contacts
+    addresses = np.column_stack([a.addresses[pairs[:, 0]], b.addresses[pairs[:, 1]]])
+    return _searched(addresses, (0, 1), poses, contacts)
+
+
+def piece_gaps(a: Any, b: Any, poses: FloatArray) -> Any:
+    """Gaps of many pairs of pieces in one call, as rows of a Contact; errors of their solids are not included.
+
+    a, b: addresses of the pieces (``solid.addresses``), shape (n,).  poses: of both, with unit quaternions, shape
+    (n, 2, 7).
+    """
+    places = np.arange(2 * len(a)).reshape(-1, 2)
+    return _searched(np.column_stack([a, b]), places, np.ascontiguousarray(poses, dtype=np.float64))
+
+
+def _searched(addresses: Any, places: Any, poses: FloatArray, contacts: Any = None) -> Any:
+    """Contacts of pairs of hulls, given by their addresses and the numbers of their poses, shape (n, 2) each.
+
+    contacts: with normals and atoms to track from.
+    """
+    records = np.zeros((len(addresses), PairRecord.size), dtype=np.int64)
+    records[:, :2], records[:, 2:4] = addresses, places
+    records[:, 4:] = _closest.CONSIDER, _closest.POLISH, _closest.REFINE
+    made = np.zeros(len(addresses), dtype=Contact.dtype) if contacts is None else contacts
+    if len(made):
+        _closest.closest_many(len(made), records.reshape(-1), poses.reshape(-1), made.view(np.float64), workspace())
+    return made
 
 
 def read(row: Any, pair: Sequence[int], error: float) -> Gap:
@@ -150,21 +168,3 @@ def _least(a: Solid, b: Solid, poses: FloatArray) -> Gap:
         at, many = at + many, min(2 * many, 64)
     assert best is not None  # a solid has at least one piece
     return best
-
-
-def piece_gaps(a: Any, b: Any, poses: FloatArray) -> Any:
-    """Gaps of many pairs of pieces in one call, as rows of a Contact; errors of their solids are not included.
-
-    a, b: addresses of the pieces (``solid.addresses``), shape (n,).  poses: of both, with unit quaternions, shape
-    (n, 2, 7).
-    """
-    count = len(a)
-    records = np.zeros((count, PairRecord.size), dtype=np.int64)
-    records[:, 0], records[:, 1], records[:, 2] = a, b, 2 * np.arange(count)
-    records[:, 3] = records[:, 2] + 1
-    records[:, 4:] = _closest.CONSIDER, _closest.POLISH, _closest.REFINE
-    contacts = np.zeros(count, dtype=Contact.dtype)
-    flat = np.ascontiguousarray(poses, dtype=np.float64).reshape(-1)
-    if count:
-        _closest.closest_many(count, records.reshape(-1), flat, contacts.view(np.float64), workspace())
-    return contacts
