@@ -228,6 +228,37 @@ def test_pieces_of_shapes_with_holes_are_within_their_error() -> None:
     assert abs(volume / gear.properties().volume - 1.0) < 0.01
 
 
+@pytest.mark.parametrize("depth", [-1e-3, -1e-6, 0.0])
+def test_a_mesh_with_a_pit_is_not_convex_however_small_its_volume(depth: float) -> None:
+    """A cube of 1 m with a pit of 1 mm² below its upper face, which has less than 1e-9 of its volume."""
+    x = 0.5 + np.array([0.0, 1e-3, 0.0])
+    y = 0.5 + np.array([0.0, 0.0, 1e-3])
+    cube = np.array([(i, j, k) for k in (0.0, 1.0) for j in (0.0, 1.0) for i in (0.0, 1.0)])
+    rim = np.column_stack([x, y, np.ones(3)])
+    bottom = [(*rim[:, :2].mean(axis=0), 1.0 + depth)]
+    faces = [
+        (0, 2, 1),
+        (1, 2, 3),
+        (0, 1, 4),
+        (1, 5, 4),
+        (2, 6, 3),
+        (3, 6, 7),
+        (0, 4, 2),
+        (2, 4, 6),
+        (1, 3, 5),
+        (3, 7, 5),
+    ]
+    upper = [(4, 5, 8), (5, 9, 8), (5, 7, 9), (7, 10, 9), (7, 6, 10), (6, 4, 8), (6, 8, 10)]
+    pit = [(8, 9, 11), (9, 10, 11), (10, 8, 11)]
+    dented = shapes.mesh(np.concatenate([cube, rim, bottom]), faces + upper + pit)
+    assert dented.is_closed and abs(dented.properties().volume - 1.0) < 1e-9
+    if depth < 0.0:
+        with pytest.raises(ModelError, match="not convex"):
+            collide.solid(dented)
+    else:
+        assert collide.solid(dented).error == 0.0
+
+
 def test_what_has_no_gap_is_refused_by_name() -> None:
     place = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
     open_mesh = shapes.mesh(TETRAHEDRON, [(0, 2, 1), (0, 1, 3), (1, 2, 3)])

@@ -1,7 +1,7 @@
 """Convex pieces of shapes with holes, fillets or teeth, whose curves are cut into chords.
 
-The surface of the pieces is within a distance of that of the shape that is computed with them: r (1 − cos φ/2) for the
-chord of an arc of the angle φ.
+The chord of an arc with radius r and angle φ is at most r (1 − cos φ/2) from the arc.  The largest such distance bounds
+how far the surface of the pieces is from that of the shape; it is returned with them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from cardan.shapes.solids import Cylinder, Extrusion, Revolution
 FloatArray = NDArray[np.float64]
 
 CHORDS = 64  # of a whole circle
-SAMPLES = 33  # of an involute, in which its distance from a chord is measured
-MARGIN = 1.01  # of that distance: it has one maximum, which is smooth, between the samples
+SAMPLES = 33  # of an involute: its distance from a chord is measured at these points
+MARGIN = 1.01  # of that distance: the one smooth maximum may lie between two samples
 FLAT = 1e-12  # of the square of the size: corners that turn less are straight
 
 
 def cut(shape: Shape) -> tuple[list[FloatArray], float]:
-    """Corners of convex pieces [m], shape (n, 3) each, and how far their surface is from that of the shape [m]."""
+    """Corners of convex pieces [m], shape (n, 3) each, and a bound of the distance of their surface from that of the
+    shape [m]."""
     if isinstance(shape, Cylinder):
         i, r, z = shape.bore, shape.radius, 0.5 * shape.height
         return _turned(polygon([(i, -z), (r, -z), (r, z), (i, z)]))

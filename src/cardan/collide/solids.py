@@ -24,7 +24,7 @@ from cardan.shapes.solids import CORNERS, Box, Cylinder, Extrusion, Revolution, 
 
 FloatArray = NDArray[np.float64]
 
-ROUNDED = 1e-9  # of the size: points of an outline that are on a line, arcs that have the same circle
+ROUNDED = 1e-9  # of the size, and rad: outlines and meshes whose dents are no deeper count as convex
 WHOLE = -2.0  # cosine of a whole circle: every direction is within it
 Z = (0.0, 0.0, 1.0)
 
@@ -262,7 +262,7 @@ def _runs(loop: Loop) -> list[Line | Arc] | None:
     for k in range(len(runs)):  # the angle at each corner
         turn = directions[(2 * k + 2) % len(directions)] - directions[2 * k + 1]
         turn = (turn + math.pi) % (2.0 * math.pi) - math.pi
-        if turn < -1e-6:
+        if turn < -ROUNDED:
             return None
     return runs
 
@@ -278,7 +278,7 @@ def _is_one_circle(a: Arc, b: Arc, size: float) -> bool:
 
 
 def _convex_mesh(shape: Mesh) -> FloatArray | None:
-    """The corners of a mesh, if it is closed and convex."""
+    """The corners of a mesh, if it is closed and convex: no vertex is below the surface of the hull of all vertices."""
     from scipy.spatial import ConvexHull
 
     if not shape.is_closed:
@@ -288,6 +288,11 @@ def _convex_mesh(shape: Mesh) -> FloatArray | None:
         )
     volume = shape.properties().volume
     hull = ConvexHull(shape.vertices)
-    if hull.volume - volume > 1e-9 * hull.volume:
+    if hull.volume - volume > ROUNDED * hull.volume:
         return None
+    size = float(np.ptp(shape.vertices, axis=0).max())
+    normals, heights = hull.equations[:, :3], hull.equations[:, 3]
+    for vertex in np.delete(shape.vertices, hull.vertices, axis=0):  # a small pit has less volume than rounding
+        if (normals @ vertex + heights).max() < -ROUNDED * size:
+            return None
     return _points(shape.vertices[np.sort(hull.vertices)])

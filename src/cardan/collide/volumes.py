@@ -16,11 +16,12 @@ from cardan.shapes.solids import Cylinder, Sphere, lathe
 
 CHORDS = (48, 96)  # of a circle; the error is of the second order, and is extrapolated
 PARALLEL = 1e-9  # rad: axes of cylinders
+LEAST_BALL = 1e-12  # of the size: an overlap in which no larger ball fits has no volume
 
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """Of an overlap: ``value`` [m³], and ``error`` [m³]: 0 if it is rounding alone, else an estimate."""
+    """Of an overlap: ``value`` [m³], and ``error`` [m³]: 0 if it is rounding alone, else an estimate, and no bound."""
 
     value: float
     error: float
@@ -41,7 +42,7 @@ def overlap_volume(a: Solid, pose_a: Any, b: Solid, pose_b: Any) -> Volume:
         if row["gap"] < 0.0:
             found = _of_pieces((a, b), (a.pieces[i], b.pieces[j]), poses)
             value, error = value + found.value, error + found.error
-    if a.error or b.error:  # a layer on the surface of the overlap
+    if a.error or b.error:  # a layer on the surface of a cube of that volume; that of a thin overlap is larger
         error += (a.error + b.error) * 6.0 * value ** (2.0 / 3.0)
     return Volume(value, error)
 
@@ -97,6 +98,7 @@ def _lune(r: float, q: float, d: float) -> float:
 
 
 def _of_pieces(solids: tuple[Solid, Solid], pieces: tuple[Piece, Piece], poses: FloatArray) -> Volume:
+    """Of polytopes, exact; of round pieces V = V₉₆ + (V₉₆ − V₄₈)/3, whose last term is the error."""
     is_round = any(bool(p.growth or p.atoms[:, 3].any()) for p in pieces)
     found = []
     for chords in CHORDS if is_round else CHORDS[:1]:
@@ -150,7 +152,7 @@ def _common(planes: FloatArray) -> float:
 
     rows = np.column_stack([planes[:, :3], np.ones(len(planes))])
     inside = linprog([0.0, 0.0, 0.0, -1.0], A_ub=rows, b_ub=-planes[:, 3], bounds=[(None, None)] * 3 + [(0.0, None)])
-    if inside.status != 0 or inside.x[3] <= 1e-12 * float(np.abs(planes[:, 3]).max()):
+    if inside.status != 0 or inside.x[3] <= LEAST_BALL * float(np.abs(planes[:, 3]).max()):
         return 0.0
     corners = HalfspaceIntersection(planes, inside.x[:3]).intersections
     return float(ConvexHull(corners).volume)
