@@ -9,6 +9,7 @@ import pytest
 
 import cardan as cd
 from cardan import collide
+from cardan.analysis import clashes, move_apart
 from cardan.math import euler
 from tests.separation import room
 
@@ -414,3 +415,25 @@ def test_a_motion_refuses_half_spaces_by_name():
     m.collide("all", name="parts")
     with pytest.raises(cd.ModelError, match=r"collide 'parts'.*half-spaces.*'ground'"):
         m.move([0.0, 0.1])
+
+
+def test_a_motion_that_is_stopped_keeps_what_was_compared(monkeypatch):
+    """Ctrl-C returns what was reached, and max_seconds is for the whole call, also while clashes are sought."""
+    m = slider(0.1)
+    m.collide("all")
+    given = []
+
+    def clashes_of(*arguments):
+        given.append(arguments[4])
+        return clashes.clashes(*arguments)
+
+    def interrupt(self, *arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(move_apart, "clashes", clashes_of)
+    assert m.move([0.0, 0.3, 0.8], max_seconds=60.0).ok
+    assert 0.0 < given[0] < 60.0
+    monkeypatch.setattr(clashes._Search, "_decided", interrupt)
+    stopped = m.move([-3.0, -2.5, 0.8])
+    assert stopped.status is cd.MotionStatus.INTERRUPTED and "it was stopped" in stopped.reason
+    assert list(stopped.times) == [-3.0, -2.5] and stopped.state == stopped.states[-1]

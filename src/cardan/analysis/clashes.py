@@ -327,8 +327,8 @@ class _Search:
     def _begin(self) -> _Active:
         """The pairs of pieces, and the segments of time, in which their balls come near each other."""
         u = self._units
-        r, v, a = (x[..., :3] for x in self._moved)
-        c = between.curves(r, v, a, self._h)
+        q, v, dv = (x[..., :3] for x in self._moved)
+        c = between.curves(q, v, dv, self._h)
         middle = np.einsum("k,tskn->tsn", between.MIDDLE, c)
         radius = SWEPT * np.linalg.norm(c - middle[:, :, None], axis=-1).max(axis=-1) + u.radius
         count = len(self._parts.names)
@@ -532,8 +532,8 @@ class _Search:
         a, b = self._pairs[pair]
         t = when[2]
         k, s = self._segment(t)
-        ends = (x[k : k + 2, a] for x in self._moved)
-        q = between.basis(np.array(s)) @ between.pose_curves(*ends, self._h[k : k + 1])[0]
+        q, v, dv = (x[k : k + 2, a] for x in self._moved)
+        q = between.basis(np.array(s)) @ between.pose_curves(q, v, dv, self._h[k : k + 1])[0]
         A = euler.as_matrix(q[3:])
         place = q[:3] + A @ there["points"].reshape(2, 3).mean(axis=0)
         first, second = self._units.owner[a], self._units.owner[b]
