@@ -149,8 +149,9 @@ def check_typed(name, typed, digits):
     return is_softer
 
 
-@pytest.mark.parametrize("digits", DIGITS)  # of 500 below
+@pytest.mark.parametrize("digits", DIGITS)
 def test_rounded_data_have_the_freedoms_of_exact_data_at_the_matching_tolerance(digits):
+    """A sample of the 500 mechanisms of the next test, which is long."""
     names = ("planar_4r", "bricard", "hoberman_ring", "scissor_lift", "cardan_joint", "stewart_ups")
     for name, make, poses in (*gallery(names), *random_mechanisms(8)):
         check_typed(name, Typed(make, poses), digits)

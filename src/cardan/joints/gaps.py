@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _collide = LazyModule("cardan.collide")
 log = logging.getLogger("cardan")
 
-TRUSTED = 1e-9  # of the size: a gap whose error may be larger than this, and that of the solids, is not known
+TRUSTED = 1e-9  # of the size: if the error of the search may be larger, the gap is not known
 PLANE = "plane"  # the surface without an inside of its own that is taken for the half-space behind it
 
 
@@ -137,7 +137,7 @@ class Colliding:
     def near(self, coordinates: FloatArray, within: float = 0.0) -> Iterator[tuple[int, int, float, Any]]:
         """Pairs of solids whose gap is less than their margin: numbers, margin [m], and the gap.
 
-        within: what the gap may be larger, of the size of the smaller solid.
+        within: the gap may exceed the margin by this share of the size of the smaller solid.
         """
         if len(self.solids) < 2:
             return
@@ -154,7 +154,7 @@ class Colliding:
                     yield i, j, margin, found
 
     def touching(self, coordinates: FloatArray, within: float) -> list[Touching]:
-        """What is no further apart than that, as of :meth:`near`; the deepest overlap first."""
+        """Pairs of bodies that :meth:`near` finds, the deepest overlap first."""
         found = []
         for i, j, margin, g in self.near(coordinates, within):
             on_a, on_b = (tuple(point) for point in np.asarray(g.points).tolist())
@@ -163,9 +163,10 @@ class Colliding:
         return sorted(found, key=lambda one: one.gap)
 
     def closing_rates(self, coordinates: FloatArray, within: float) -> FloatArray:
-        """Of every contact point of what touches the rate of its gap, shape (points, 6·bodies).
+        """Rows J with d(gap)/dt = J v at each contact point of pairs that touch, shape (points, 6·bodies).
 
-        By ṙ in world axes and ω in body axes of each body, for r, p of the bodies, shape (bodies, 7).
+        v: ṙ in world axes and ω in body axes of each body.  coordinates: r, p of the bodies, shape (bodies, 7).  within:
+        as of :meth:`near`.
         """
         rows = []
         poses = self.poses(coordinates)
@@ -195,7 +196,10 @@ class Colliding:
 
 
 def known_gap(a: Any, pose_a: FloatArray, b: Any, pose_b: FloatArray, least: float) -> Any:
-    """The gap of two solids; not a number where its error does not tell whether it is larger than a least gap [m]."""
+    """The gap of two solids; NaN if the error of the search leaves open whether it is larger than a least gap [m].
+
+    Errors of solids that are cut into chords are not considered: the gap is that of their pieces.
+    """
     found = _collide.gap(a, pose_a, b, pose_b)
     if found.gap - found.error > least or found.error - a.error - b.error <= TRUSTED * min(a.reach, b.reach):
         return found
@@ -271,13 +275,12 @@ class GapPair:
         return self._address
 
     def _evaluate(self, op: int, unused: Any, c: Any, x: Any, rate: Any, out: Any, jacobian: Any, work: Any) -> int:
-        """The evaluator: f with its derivatives by both frames; not numbers where it fails."""
-        value, row = np.nan, [np.nan] * 14
-        try:
-            value, row = self.row(np.array(x[:7]), np.array(x[7:14]))
-        except Exception:  # no exception passes a kernel, which refuses what is not a number
-            log.exception("the gap of two solids cannot be computed")
-        out[0] = value
+        """The evaluator: f with its derivatives by both frames; not numbers if an exception ends it, which the kernel
+        then raises."""
+        out[0] = np.nan
+        for i in range(14):
+            jacobian[i] = np.nan
+        out[0], row = self.row(np.array(x[:7]), np.array(x[7:14]))
         for i, one in enumerate(row):
             jacobian[i] = one
         return 0
