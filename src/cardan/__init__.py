@@ -31,6 +31,7 @@ Solve
     m.move              positions, velocities and accelerations of a driven motion: a Motion
     m.simulate          the motion under gravity and loads: a Simulation
     m.interference      bodies that overlap; m.distance_between two; motion.clashes() at any time of a motion
+    m.collide           bodies that must not overlap, in assemblies and driven motions
     m.parameter         a design parameter, which may be free in m.assemble; m.sensitivity, m.tolerances
     m.solve_rates       velocities in one pose, for given rates of coordinates
     m.state_at          the pose in which joint coordinates have given values (forward kinematics)

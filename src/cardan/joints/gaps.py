@@ -165,8 +165,8 @@ class Colliding:
     def closing_rates(self, coordinates: FloatArray, within: float) -> FloatArray:
         """Rows J with d(gap)/dt = J v at each contact point of pairs that touch, shape (points, 6·bodies).
 
-        v: ṙ in world axes and ω in body axes of each body.  coordinates: r, p of the bodies, shape (bodies, 7).  within:
-        as of :meth:`near`.
+        v: ṙ in world axes and ω in body axes of each body.  coordinates: r, p of the bodies, shape (bodies, 7).
+        within: as of :meth:`near`.
         """
         rows = []
         poses = self.poses(coordinates)
