@@ -1,6 +1,6 @@
 """When parts of a motion overlap, or are nearer than a clearance: not at samples, but at all times.
 
-Two solids are compared in the axes of the first.  The pose of the second is a curve (:mod:`.between`), and on an
+Two solids are compared in the axes of the first.  The pose of the second is a curve (:mod:`.tracks`), and on an
 interval of time the coefficients of the curve bound how far any of its points moves from where it is in the middle:
 
     |Δx(t)| ≤ δ = max_k |x_k − x_m| + 2ρ |vec(p_m* ⊗ p_k)|/(|p_m| |p|),   and along a direction n only
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from cardan.analysis import between
+from cardan.analysis import tracks
 from cardan.analysis.clash_pairs import MOST_NAMED, TOUCH, LeftOut, Parts, chosen_pairs, left_out_lines, parts_of
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.output import _drawn
@@ -174,8 +174,8 @@ def clashes(
     if not len(bodies):
         return made
     try:
-        track = between.track(result, parts.reaches()[:-1], deadline)
-    except (between.Stopped, KeyboardInterrupt) as stop:
+        track = tracks.track(result, parts.reaches()[:-1], deadline)
+    except (tracks.Stopped, KeyboardInterrupt) as stop:
         status = getattr(stop, "status", MotionStatus.INTERRUPTED)
         reason = "it was stopped before any pair was compared"
         rest = [Undecided(parts.names[a], parts.names[b], first, last, reason) for a, b in bodies.tolist()]
@@ -280,7 +280,7 @@ class _Search:
     def __init__(
         self,
         parts: Parts,
-        track: between.Track,
+        track: tracks.Track,
         bodies: Any,
         clearance: float,
         deadline: float | None,
@@ -290,7 +290,7 @@ class _Search:
         self._deadline, self._progress = deadline, progress
         if len(track.times) == 1:  # one pose, for no time
             t, q, v, a = (np.repeat(x, 2, axis=0) for x in (track.times, track.poses, track.rates, track.accelerations))
-            track = between.Track(t, q, v, a)
+            track = tracks.Track(t, q, v, a)
         self._times, self._h = track.times, np.diff(track.times)
         self._units = _Units.of(parts)
         self._moved = _carried(track, self._units.owner, self._units.frame)
@@ -316,7 +316,7 @@ class _Search:
                     self._progress(1.0 - left / total if total else 1.0)
             if self._progress is not None:
                 self._progress(1.0)
-        except between.Stopped as stop:
+        except tracks.Stopped as stop:
             status, active = stop.status, pending
         except KeyboardInterrupt:
             status, active = MotionStatus.INTERRUPTED, pending
@@ -328,8 +328,8 @@ class _Search:
         """The pairs of pieces, and the segments of time, in which their balls come near each other."""
         u = self._units
         q, v, dv = (x[..., :3] for x in self._moved)
-        c = between.curves(q, v, dv, self._h)
-        middle = np.einsum("k,tskn->tsn", between.MIDDLE, c)
+        c = tracks.curves(q, v, dv, self._h)
+        middle = np.einsum("k,tskn->tsn", tracks.MIDDLE, c)
         radius = SWEPT * np.linalg.norm(c - middle[:, :, None], axis=-1).max(axis=-1) + u.radius
         count = len(self._parts.names)
         low, high = np.full((len(self._h), count, 3), np.inf), np.full((len(self._h), count, 3), -np.inf)
@@ -378,7 +378,7 @@ class _Search:
         ends = np.stack([segment, segment + 1])
         a, b = self._pairs[pair].T
         seen = _seen(*([x[ends, k] for x in self._moved] for k in (a, b)))
-        return between.pose_curves(*seen, self._h[segment][None])[0]
+        return tracks.pose_curves(*seen, self._h[segment][None])[0]
 
     # -- bounds --------------------------------------------------------------------------------------------------------
 
@@ -428,7 +428,7 @@ class _Search:
         gap, error, normal = np.empty(len(pair)), np.empty(len(pair)), np.empty((len(pair), 3))
         for first in range(0, len(pair), CHECKED):
             if self._deadline is not None and clock.perf_counter() > self._deadline:
-                raise between.Stopped(MotionStatus.TIME_LIMIT)
+                raise tracks.Stopped(MotionStatus.TIME_LIMIT)
             rows = slice(first, first + CHECKED)
             found = self._contacts(pair[rows], poses[rows])
             gap[rows], normal[rows] = found["gap"], found["normal"]
@@ -487,7 +487,7 @@ class _Search:
             k, s = self._segment(t)
             if k not in curve:
                 curve[k] = self._curves(np.array([pair]), np.array([k]))[0]
-            q = between.basis(np.array(s)) @ curve[k]
+            q = tracks.basis(np.array(s)) @ curve[k]
             q[3:] /= np.linalg.norm(q[3:])
             return q
 
@@ -533,7 +533,7 @@ class _Search:
         t = when[2]
         k, s = self._segment(t)
         q, v, dv = (x[k : k + 2, a] for x in self._moved)
-        q = between.basis(np.array(s)) @ between.pose_curves(q, v, dv, self._h[k : k + 1])[0]
+        q = tracks.basis(np.array(s)) @ tracks.pose_curves(q, v, dv, self._h[k : k + 1])[0]
         A = euler.as_matrix(q[3:])
         place = q[:3] + A @ there["points"].reshape(2, 3).mean(axis=0)
         first, second = self._units.owner[a], self._units.owner[b]
@@ -550,7 +550,7 @@ class _Moves:
 
     def __init__(self, curve: FloatArray, spin: FloatArray, group: _Groups) -> None:
         self._first, self._of = group.first, group.of
-        middle = np.einsum("k,tkn->tn", between.MIDDLE, curve[group.middle])
+        middle = np.einsum("k,tkn->tn", tracks.MIDDLE, curve[group.middle])
         middle[:, 3:] /= np.linalg.norm(middle[:, 3:], axis=1, keepdims=True)
         self.middle, self.axes = middle, euler.matrix(middle[:, 3:])
         p = middle[group.of, 3:]
@@ -579,7 +579,7 @@ class _Moves:
         return -self._most((turned - np.einsum("tkn,tn->tk", self._moved, n[self._of])).max(axis=1))
 
 
-def _carried(track: between.Track, owner: Any, frame: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _carried(track: tracks.Track, owner: Any, frame: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Poses, rates and their derivatives of frames of bodies, shape (times, frames, 7 or 6).
 
     With c in body axes:  ṙ + A(ω × c),  r̈ + A(ω̇ × c + ω × (ω × c)).

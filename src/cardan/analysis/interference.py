@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cardan import collide
-from cardan.analysis.between import REST
 from cardan.analysis.clash_pairs import TOUCH, LeftOut, Parts, body_number, chosen_pairs, left_out_lines, parts_of
+from cardan.analysis.tracks import REST
 from cardan.calls import explains
 from cardan.errors import ModelError
 from cardan.system.check import Triple

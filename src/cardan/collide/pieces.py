@@ -30,13 +30,13 @@ def cut(shape: Shape) -> tuple[list[FloatArray], float]:
     shape [m]."""
     if isinstance(shape, Cylinder):
         i, r, z = shape.bore, shape.radius, 0.5 * shape.height
-        return _turned(polygon([(i, -z), (r, -z), (r, z), (i, z)]))
+        return _revolved(polygon([(i, -z), (r, -z), (r, z), (i, z)]))
     if isinstance(shape, Gear):
         return _extruded(shape.region(), shape.width, shape.taper)
     if isinstance(shape, Extrusion):
         return _extruded(shape.region, shape.height, shape.taper)
     if isinstance(shape, Revolution):
-        return _turned(shape.profile)
+        return _revolved(shape.profile)
     if isinstance(shape, Mesh):
         raise ModelError(
             f"{shape.name} is not convex; gaps need convex meshes: attach it as several convex meshes, or use "
@@ -56,15 +56,15 @@ def _extruded(region: Region, height: float, taper: float) -> tuple[list[FloatAr
     return parts, max(1.0, taper) * max(_sagitta(loop) for loop in (region.outer, *region.holes))
 
 
-def _turned(profile: Loop) -> tuple[list[FloatArray], float]:
+def _revolved(profile: Loop) -> tuple[list[FloatArray], float]:
     """Wedges: convex pieces of the profile, at both ends of each chord."""
     rows = loop_points(profile, CHORDS)
     rows = rows if signed_area(rows) > 0.0 else rows[::-1]
     angles = 2.0 * math.pi * np.arange(CHORDS + 1) / CHORDS
-    turns = [np.array([[math.cos(x), 0.0], [math.sin(x), 0.0], [0.0, 1.0]]) for x in angles]
+    planes = [np.array([[math.cos(x), 0.0], [math.sin(x), 0.0], [0.0, 1.0]]) for x in angles]
     rings = merged(rows, triangulate([rows]).tolist())
     parts = [
-        np.unique(np.concatenate([rows[ring] @ turns[k].T, rows[ring] @ turns[k + 1].T]), axis=0)
+        np.unique(np.concatenate([rows[ring] @ planes[k].T, rows[ring] @ planes[k + 1].T]), axis=0)
         for ring in rings
         for k in range(CHORDS)
     ]

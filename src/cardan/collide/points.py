@@ -134,14 +134,14 @@ def _polygon(rows: FloatArray, numbers: list[int], tolerance: float) -> list[tup
     for way in (kept, kept[::-1]):
         part: list[int] = []
         for k in way:
-            while len(part) > 1 and _turn(rows[part[-2]], rows[part[-1]], rows[k]) <= tolerance:
+            while len(part) > 1 and _offset(rows[part[-2]], rows[part[-1]], rows[k]) <= tolerance:
                 part.pop()
             part.append(k)
         chain += part[:-1]
     return [(rows[k], numbers[k]) for k in chain]
 
 
-def _turn(o: FloatArray, p: FloatArray, q: FloatArray) -> float:
+def _offset(o: FloatArray, p: FloatArray, q: FloatArray) -> float:
     """Distance of p from the line o q, positive on its right."""
     d = q - o
     length = float(np.hypot(*d))

@@ -127,7 +127,7 @@ def _prepared(shape: Shape) -> Solid:
     if isinstance(shape, Cylinder) and not shape.bore:
         h = 0.5 * shape.height
         return _made(shape, [(np.array([_circle((0.0, 0.0, z), shape.radius) for z in (-h, h)]), 0.0)])
-    if isinstance(shape, Revolution) and (atoms := _turned(shape.profile)) is not None:
+    if isinstance(shape, Revolution) and (atoms := _revolved(shape.profile)) is not None:
         return _made(shape, [(atoms, 0.0)])
     if isinstance(shape, Extrusion) and (atoms := _prism(shape.region, shape.height, shape.taper)) is not None:
         return _made(shape, [(atoms, 0.0)])
@@ -168,7 +168,7 @@ def _circle(center: Sequence[float], radius: float, middle: Sequence[float] = (1
     return np.array([*center, radius, *Z, *middle, cosine])
 
 
-def _turned(profile: Loop) -> FloatArray | None:
+def _revolved(profile: Loop) -> FloatArray | None:
     """Atoms of a revolution, if it is convex and its profile has straight lines alone."""
     if not all(isinstance(piece, Line) for piece in profile):
         return None

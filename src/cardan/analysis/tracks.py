@@ -35,7 +35,7 @@ _move = LazyModule("cardan.analysis.move")
 FOLLOWED: Final = 1e-9  # of the extent: distance of a curve from the motion at s = PART, at most
 PART: Final = 0.4
 SHORTENED: Final = 16.0  # what division of a segment divides this distance by, at least; (1 − PART)⁻⁶ = 21 in the limit
-MOST_TURN: Final = 1.5  # rad of a body in a segment: beyond, the ends do not tell how it turned
+MOST_ROTATION: Final = 1.5  # rad of a body in a segment: beyond, the ends do not tell how it turned
 LEAST_SEGMENT: Final = 1e-12  # of the time span: shorter segments are not divided, as at the corner of a driver
 BINOMIAL: Final = np.array([1.0, 5.0, 10.0, 10.0, 5.0, 1.0])
 MIDDLE: Final = BINOMIAL / 32.0  # B_k(1/2)
@@ -64,8 +64,8 @@ def track(result: Motion | Simulation, reaches: FloatArray, deadline: float | No
         return _Followed(result, reaches, deadline).track()
     q, (v, a) = result._coordinates, result._origin_rates
     found = Track(result.times, _with_ground(q, REST), _with_ground(v), _with_ground(a))
-    turned = turns(found).max(axis=1, initial=0.0) if len(found.times) > 1 else np.zeros(0)
-    if (turned > MOST_TURN).any():
+    turned = rotations(found).max(axis=1, initial=0.0) if len(found.times) > 1 else np.zeros(0)
+    if (turned > MOST_ROTATION).any():
         k = int(turned.argmax())
         raise ModelError(
             f"between the outputs at t = {found.times[k]:g} s and {found.times[k + 1]:g} s a body turns by about "
@@ -101,7 +101,7 @@ def pose_curves(poses: FloatArray, rates: FloatArray, accelerations: FloatArray,
     return made
 
 
-def turns(found: Track) -> FloatArray:
+def rotations(found: Track) -> FloatArray:
     """About how far each body turns from each time to the next [rad], shape (times − 1, bodies + 1)."""
     w = np.linalg.norm(found.rates[..., 3:], axis=-1)
     by_rates = np.diff(found.times)[:, None] * np.maximum(w[:-1], w[1:])
@@ -219,7 +219,7 @@ class _Followed:
         c = pose_curves(own[0], own[1], own[2], np.diff(rows.times))[ks]
         true = np.array([found[k].coordinates[chosen] for k in ks]).reshape(len(ks), len(chosen), 7)
         off = distances(np.einsum("k,tbkn->tbn", basis(np.array(PART)), c), true, self._extent)
-        off[turns(rows)[:, chosen][ks] > MOST_TURN] = np.inf
+        off[rotations(rows)[:, chosen][ks] > MOST_ROTATION] = np.inf
         return dict(zip(ks, off.max(axis=1, initial=0.0).tolist(), strict=True))
 
 
