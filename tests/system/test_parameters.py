@@ -1382,6 +1382,14 @@ def test_samples_of_counted_angles_may_be_turns_apart():
     assert found.spread[0] == pytest.approx(found.rss[0], rel=0.2)
 
 
+def test_sensitivities_of_a_mechanism_without_constraints():
+    m = cd.Mechanism("free")
+    part = m.body("part", position=(1, 2, 3))
+    length = m.parameter("length", 0.5)
+    found = m.sensitivity(m.state, [part.point((0, 2 * length, 0))])
+    assert found.freedoms == 6 and found.matrix.ravel().tolist() == [0.0, 2.0, 0.0]
+
+
 def test_sensitivities_need_parameters_and_a_state_of_the_mechanism():
     m, other = slider_crank(), rsur_with_lengths()
     state = m.assemble().state

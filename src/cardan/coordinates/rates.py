@@ -72,7 +72,7 @@ class Decomposition:
 
     def rank(self, cut: float) -> int:
         """Number of singular values above ``cut`` times the largest."""
-        return int((self.values > cut * self.values[0]).sum())
+        return int((self.values > cut * self.values.max(initial=0.0)).sum())
 
     def solve(self, b: FloatArray, near: FloatArray | None = None, cut: float = RANK_RTOL) -> FloatArray:
         """The solution of J x = b nearest to ``near``, in scaled unknowns, in the directions above the cut."""
