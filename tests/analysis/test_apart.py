@@ -315,6 +315,9 @@ TOUCHED = {
     "linearize": lambda m, state: m.linearize(state),
     "solve_rates": lambda m, state: m.solve_rates(state),
     "sensitivity": lambda m, state: m.sensitivity(state, [m["ball 0"].point()]),
+    "tolerances": lambda m, state: m.tolerances(state, [m["ball 0"].point()], {"idle": 0.1}, samples=10),
+    "constraint_equations": lambda m, state: m.constraint_equations(),
+    "jacobian by drivers": lambda m, state: m.jacobian("ball 0", state, by="drivers"),
 }
 
 
@@ -333,8 +336,35 @@ def test_verbs_of_first_order_refuse_states_in_which_parts_touch(verb):
     m.parameter("idle", 1.0)
     m.spring("a", m.ground.point((0, 0, 1)), m["ball 0"].point(), stiffness=1.0)
     m.collide("all")
-    with pytest.raises(cd.ModelError, match=r"'ball 0' and 'ball 1' touch"):
+    with pytest.raises(cd.ModelError, match=rf"{verb} does not.*'ball 0' and 'ball 1' touch"):
         TOUCHED[verb](m, m.state)
+
+
+def test_samples_of_tolerances_in_which_parts_overlap_fail():
+    """A gap of half the tolerance: of values in ±t, those beyond t/2 overlap, a quarter of them."""
+    m = balls((0, 0, 0), (2.05 * SIZE, 0, 0))
+    length = m.parameter("length", 0.0)
+    m.revolute("A", m.ground.frame((length, 0, 0)), m["ball 0"].frame())
+    m.revolute("B", m.ground.frame((2.05 * SIZE, 0, 0)), m["ball 1"].frame())
+    given = m.state, [m["ball 0"].point()], {"length": 0.1 * SIZE}
+    found = m.tolerances(*given, samples=200, distribution="uniform")
+    assert found.failed == 0
+    beyond = int((found.samples[:, 0] > 0.05 * SIZE).sum())
+    assert 30 < beyond < 70
+    m.collide("all", joined=True)
+    assert m.tolerances(*given, samples=200, distribution="uniform").failed == beyond
+
+
+def test_equations_of_one_joint_and_of_parts_that_are_apart_are_not_refused():
+    m = balls((0, 0, 0), (2 * SIZE, 0, 0))
+    m.revolute("A", m.ground.frame(), m["ball 0"].frame())
+    m.drive("motor", m["A"], 0.0)
+    m.collide("all")
+    assert m.constraint_equations(joint="A").jacobian.shape == (6, 12)
+    assert m.jacobian("ball 0").shape == (6, 12)  # by the poses of the bodies: no constraint is used
+    apart = m.state.moved({"ball 1": ((3 * SIZE, 0, 0), (1, 0, 0, 0))})
+    assert m.constraint_equations(apart).jacobian.shape == (7, 12)
+    assert m.jacobian("ball 0", apart, by="drivers").ravel() == pytest.approx([0, 0, 0, 0, 0, 1], abs=1e-12)
 
 
 WRONG = {

@@ -60,9 +60,9 @@ def refuse(drawing: Drawing, what: str) -> None:
         raise ModelError(f"collide {name!r}: {what} does not consider collisions yet; {way}")
 
 
-def refuse_touching(drawing: Drawing, what: str, state: State) -> None:
-    """ModelError if parts touch in a state, whose one-sided contacts ``what`` does not consider."""
-    for one in touching(drawing, state):
+def refuse_touching(drawing: Drawing, what: str, state: State | None) -> None:
+    """ModelError if parts touch in a state (None: the authored one), whose one-sided contacts ``what`` does not consider."""
+    for one in touching(drawing, drawing.checked_state(what, state)):
         raise ModelError(
             f"{what} does not consider contacts that may open, and {one.a!r} and {one.b!r} touch in this state (gap "
             f"{drawing.system.display.text(one.gap, 'm')}); let them overlap: m.collide(…, exclude=[({one.a!r}, "

@@ -226,8 +226,8 @@ class Mechanism(Building):
         values: ``{"A": 0.3, "slide.displacement": 0.1, "ball": orientation, "free_body": (position, orientation)}``: by
         name of a joint with one coordinate, or "joint.coordinate", or a joint or coordinate; a ball joint takes the
         orientation of b in a, in any form of ``orientation=``; a body without a joint takes its pose.
-        Bodies are placed along a spanning tree that prefers the given joints.  Joints that close loops are not
-        considered: assemble the result, ``m.assemble(m.state_at(…))``.
+        Bodies are placed along a spanning tree that prefers the given joints.  Joints that close loops, and parts that
+        must not overlap, are not considered: assemble the result, ``m.assemble(m.state_at(…))``.
         """
         return _forward.state_at(self._model.drawing, {} if values is None else values)
 
@@ -443,7 +443,10 @@ class Mechanism(Building):
         Rows are in the order of m.joints; columns are (δr in world, δθ in body axes) of each body, in the order of
         m.bodies.  sparse: of the Jacobian; None: if it is large.  See :class:`cardan.ConstraintEquations`.
         """
-        return _linearise.constraint_equations(self._model.drawing, state, joint, sparse)
+        drawing = self._model.drawing
+        if drawing.contents.collisions and joint is None:
+            _apart.refuse_touching(drawing, "constraint_equations", state)
+        return _linearise.constraint_equations(drawing, state, joint, sparse)
 
     def jacobian(
         self,
@@ -461,7 +464,10 @@ class Mechanism(Building):
         joints; or "drivers", or the names of some drivers: one column for each, [per rad or per m], along the motion
         that the joints allow, with the other drivers at rest.
         """
-        return _linearise.jacobian(self._model.drawing, of, state, by, sparse)
+        drawing = self._model.drawing
+        if drawing.contents.collisions and by != "bodies":
+            _apart.refuse_touching(drawing, "jacobian by drivers", state)
+        return _linearise.jacobian(drawing, of, state, by, sparse)
 
     def distance_between(self, a: str | Body, b: str | Body, state: State | None = None) -> Separation:
         """The signed gap [m] of two bodies in a state (the authored one where none is given), with its two points.
@@ -519,8 +525,11 @@ class Mechanism(Building):
         Values may be beyond the bounds of a parameter.
         seed: of the draws, which depend on the names of the parameters, not on their order.
         """
+        drawing = self._model.drawing
+        if drawing.contents.collisions:
+            _apart.refuse_touching(drawing, "tolerances", state)
         given = (outputs, tolerances, samples, seed, distribution, workers)
-        return _sensitivity.tolerances(self._model.drawing, state, *given)
+        return _sensitivity.tolerances(drawing, state, *given)
 
     def save(self, path: Any, *, units: Mapping[str, str] | None = None) -> None:
         """Write the mechanism to a file ``*.cardan.toml`` or ``*.json``, for :func:`cardan.load`.
