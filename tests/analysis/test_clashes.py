@@ -270,6 +270,8 @@ def test_calls_that_are_wrong_are_refused_by_name():
         (lambda: m.interference(pairs=[("one",)]), "a list such as"),
         (lambda: m.interference(pairs=["one", "two"]), "a list such as"),
         (lambda: m.interference(pairs=[("one", "one")]), "with itself"),
+        (lambda: m.interference(pairs=[("one", "two"), ("one", "hook")]), "pairs: body 'hook' cannot be compared"),
+        (lambda: m.interference(pairs=[("ground", "one")]), "pairs: body 'ground' cannot be compared: it has no shape"),
         (lambda: m.interference(3), "3"),
     ):
         with pytest.raises(cd.ModelError, match=words):
@@ -285,6 +287,16 @@ def test_calls_that_are_wrong_are_refused_by_name():
     m.body("sheet").attach(cd.shapes.mesh([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)]))
     m.body("ball").attach(cd.shapes.sphere(1))
     assert "not closed" in m.interference().left_out[0].reason
+    m["sheet"].attach(cd.shapes.box(0.1, 0.1, 0.1))  # is compared; the distance would be too large without the mesh
+    m["ball"].attach(cd.geometry.circle(3.0))  # a curve has no inside, and is no part of the solid
+    assert m.interference().pairs == 1 and len(m.interference().left_out) == 2
+    with pytest.raises(cd.ModelError, match=r"'sheet' cannot be compared.*not closed"):
+        m.distance_between("sheet", "ball")
+    m["sheet"].detach(m["sheet"].attachments[0])
+    assert m.distance_between("sheet", "ball").gap == pytest.approx(-1.05, abs=1e-12)
+    m.ground.attach(cd.geometry.plane())
+    with pytest.raises(cd.ModelError, match=r"'ground' cannot be compared.*plane\(\) is a curve or a surface"):
+        m.distance_between("ground", "ball")
 
 
 def test_coarse_outputs_of_a_simulation_are_refused():

@@ -61,7 +61,7 @@ def refuse(drawing: Drawing, what: str) -> None:
 
 
 def refuse_touching(drawing: Drawing, what: str, state: State | None) -> None:
-    """ModelError if parts touch in a state (None: the authored one), whose one-sided contacts ``what`` does not consider."""
+    """ModelError if parts touch in a state (None: as drawn), whose one-sided contacts ``what`` does not consider."""
     for one in touching(drawing, drawing.checked_state(what, state)):
         raise ModelError(
             f"{what} does not consider contacts that may open, and {one.a!r} and {one.b!r} touch in this state (gap "

@@ -13,6 +13,7 @@ from cardan import collide
 from cardan.errors import ModelError
 from cardan.joints import Role
 from cardan.math import euler
+from cardan.shapes.curved import Curved
 from cardan.system import check
 from cardan.system.attachments import Attachment
 from cardan.system.drawing import Drawing
@@ -22,6 +23,7 @@ from cardan.system.state import FloatArray
 JOINING: Final = (Role.JOINT, Role.CONTACT, Role.COUPLING)  # constraints whose bodies may touch
 MOST_NAMED: Final = 8  # lines of a text
 TOUCH: Final = 1e-9  # of the sum of the radii of two solids: what overlaps by less only touches
+NO_INSIDE: Final = "is a curve or a surface without an inside; attach a solid, such as cd.shapes.box(x, y, z)"
 
 
 class LeftOut(NamedTuple):
@@ -44,7 +46,8 @@ def left_out_lines(left_out: tuple[LeftOut, ...]) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The solids of all bodies, and where they are: ``owners``, the body of each (the last one is the ground);
-    ``frames``, its pose in that body, shape (solids, 7).  ``names``: of the bodies.
+    ``frames``, its pose in that body, shape (solids, 7).  ``names``: of the bodies.  ``broken``: bodies with a shape
+    that should be a solid and is none, such as an open mesh, and why.
     """
 
     names: tuple[str, ...]
@@ -52,6 +55,7 @@ class Parts:
     owners: Any
     frames: FloatArray
     left_out: tuple[LeftOut, ...]
+    broken: Mapping[int, str]
 
     def placed(self, poses: FloatArray) -> FloatArray:
         """Poses of the solids in world, shape (…, solids, 7), from those of the bodies, shape (…, bodies + 1, 7)."""
@@ -63,6 +67,13 @@ class Parts:
     def shapes_at(self, numbers: Any, poses: FloatArray) -> tuple[Any, ...]:
         """The shape of each solid and its pose, one after the other, as values that compare."""
         return tuple([x for k in numbers.tolist() for x in (self.solids[k].shape, tuple(poses[k].tolist()))])
+
+    def check_solid(self, k: int, what: str, *, whole: bool = False) -> None:
+        """ModelError if a body that was asked for has no solid; whole: or a shape that is none, as an open mesh."""
+        if k not in self.owners or (whole and k in self.broken):
+            own = [one.reason for one in self.left_out if one.bodies == (self.names[k],)]
+            why = self.broken.get(k, own[0] if own else "it has no shape")
+            raise ModelError(f"{what}: body {self.names[k]!r} cannot be compared: {why}")
 
     def reaches(self) -> FloatArray:
         """Of all solids about the origin of their body [m], shape (bodies + 1,); 0 of a body without one."""
@@ -85,22 +96,26 @@ def parts_of(drawing: Drawing) -> Parts:
 
 def _made(names: tuple[str, ...], held: tuple[tuple[Attachment, ...], ...]) -> Parts:
     solids, owners, frames, left_out = [], [], [], []
+    broken: dict[int, str] = {}
     for k, (name, attachments) in enumerate(zip(names, held, strict=True)):
         if not attachments and name != GROUND:
             left_out.append(LeftOut((name,), "it has no shape; attach one, body.attach(shape)"))
         for one in attachments:
+            if isinstance(one.shape, Curved):
+                left_out.append(LeftOut((name,), f"its {one.shape!r:.80} {NO_INSIDE}"))
+                continue
             try:
                 solid = collide.solid(one.shape)
             except ModelError as error:
-                left_out.append(LeftOut((name,), f"its {one.shape!r:.80} has no inside that can be compared: {error}"))
+                broken[k] = f"its {one.shape!r:.80} has no inside that can be compared: {error}"
+                left_out.append(LeftOut((name,), broken[k]))
                 continue
             solids.append(solid)
             owners.append(k)
             f = one.frame
             frames.append([*f.origin, *euler.from_matrix(np.column_stack([f.x, f.y, f.z]))])
-    return Parts(
-        names, tuple(solids), np.array(owners, dtype=np.int64), np.array(frames).reshape(-1, 7), tuple(left_out)
-    )
+    places = np.array(owners, dtype=np.int64), np.array(frames).reshape(-1, 7)
+    return Parts(names, tuple(solids), *places, tuple(left_out), broken)
 
 
 def chosen_pairs(drawing: Drawing, parts: Parts, pairs: Any) -> tuple[Any, tuple[LeftOut, ...]]:
@@ -108,7 +123,6 @@ def chosen_pairs(drawing: Drawing, parts: Parts, pairs: Any) -> tuple[Any, tuple
 
     pairs: "all", which leaves out pairs that are joined; or a list of pairs of bodies or their names.
     """
-    solid = np.unique(parts.owners)
     number = {name: k for k, name in enumerate(parts.names)}
     if isinstance(pairs, str):
         if pairs != "all":
@@ -124,12 +138,10 @@ def chosen_pairs(drawing: Drawing, parts: Parts, pairs: Any) -> tuple[Any, tuple
         if a == b:
             raise ModelError(f"pairs has {parts.names[a]!r} with itself; give two bodies")
         found[min(a, b), max(a, b)] = None
-    has = set(solid.tolist())
-    compared = [pair for pair in found if has >= set(pair)]
+    for k in dict.fromkeys([k for pair in found for k in pair]):
+        parts.check_solid(k, "pairs")
     left_out = [one for one in parts.left_out if any(number[one.bodies[0]] in pair for pair in found)]
-    if number[GROUND] not in has and any(number[GROUND] in pair for pair in found):
-        left_out.append(LeftOut((GROUND,), "it has no shape"))
-    return np.array(compared, dtype=np.int64).reshape(-1, 2), tuple(left_out)
+    return np.array(list(found), dtype=np.int64).reshape(-1, 2), tuple(left_out)
 
 
 def _all_pairs(drawing: Drawing, parts: Parts, number: Mapping[str, int]) -> tuple[Any, tuple[LeftOut, ...]]:

@@ -123,11 +123,9 @@ def distance_between(drawing: Drawing, a: Any, b: Any, state: State | None) -> S
     first, second = (body_number(item, parts, drawing, what) for item in (a, b))
     if first == second:
         raise ModelError(f"{what} was given {parts.names[first]!r} twice; give two bodies")
+    for k in (first, second):
+        parts.check_solid(k, what, whole=True)
     own = [np.flatnonzero(parts.owners == k).tolist() for k in (first, second)]
-    for k, solids in zip((first, second), own, strict=True):
-        if not solids:
-            why = [one.reason for one in parts.left_out if one.bodies == (parts.names[k],)] or ["it has no shape"]
-            raise ModelError(f"{what}: body {parts.names[k]!r} cannot be compared: {why[0]}")
     poses = _poses(drawing, parts, state, what)
     gaps = [collide.gap(parts.solids[i], poses[i], parts.solids[j], poses[j]) for i in own[0] for j in own[1]]
     found = min(gaps, key=lambda one: one.gap)

@@ -472,7 +472,8 @@ class Mechanism(Building):
     def distance_between(self, a: str | Body, b: str | Body, state: State | None = None) -> Separation:
         """The signed gap [m] of two bodies in a state (the authored one where none is given), with its two points.
 
-        It is their distance, or minus the least depth where they overlap; of all shapes that are attached to them.
+        It is their distance, or minus the least depth where they overlap; of all solids that are attached to them.
+        Attached curves and surfaces, planes too, have no inside and are left out.
         """
         return _interference.distance_between(self._model.drawing, a, b, state)
 
@@ -480,7 +481,7 @@ class Mechanism(Building):
         """Which bodies overlap in a state (the authored one where none is given): depth, place and volume.
 
         pairs: "all" but those that a joint, contact or coupling joins; or a list of pairs of bodies or their names.
-        ``left_out`` of the result lists what was not compared, and why.
+        ``left_out`` of the result lists what was not compared, and why.  A listed body without a solid is refused.
         Overlaps over a motion: :meth:`cardan.Motion.clashes`.
         """
         return _interference.interference(self._model.drawing, state, pairs)
