@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import logging
+import math
 import os
 import re
 import resource
@@ -139,6 +140,63 @@ def test_json_is_one_document_for_files_scripts_and_names(
     assert found[0].keys() == found[1].keys() == found[2].keys()
     for key in ("dof", "ok", "status", "times"):
         assert found[0].get(key) == found[1].get(key) == found[2].get(key)
+
+
+def bar_and_plate(folder: Path, height: float) -> str:
+    """A model file: a bar of 200 × 20 mm that turns about y below a plate, at a height [m] above the axis."""
+    m = cardan.Mechanism("bar and plate")
+    bar = m.body("bar")
+    bar.attach(cardan.shapes.box(0.2, 0.03, 0.02))
+    m.revolute("hinge", m.ground.frame(z=(0, 1, 0), x=(1, 0, 0)), bar.frame(z=(0, 1, 0), x=(1, 0, 0)))
+    plate = m.body("plate", position=(0, 0, height + 0.05))
+    plate.attach(cardan.shapes.box(1, 1, 0.1))
+    m.fixed("screws", m.ground.frame((0, 0, height + 0.05)), plate.frame())
+    m.body("hook")
+    m.save(folder / "bar.cardan.toml", units={"length": "mm"})
+    return str(folder / "bar.cardan.toml")
+
+
+def test_clashes_of_a_state_are_a_table_and_a_status(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["clash", bar_and_plate(tmp_path, 0.05)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:] == ["none of 1 pairs overlap", "left out: 'hook': it has no shape; attach one, body.attach(shape)"]
+    model = bar_and_plate(tmp_path, 0.004)  # the bar is 10 mm high above the axis: 6 mm deep
+    assert main(["clash", model]) == 1
+    out = capsys.readouterr().out
+    assert "1 of 1 pairs overlap" in out and "depth [mm]" in out
+    row = re.search(r"^bar +plate +(\S+) .* (\S+)$", out, re.MULTILINE)
+    assert row is not None
+    assert [float(x) for x in row.groups()] == pytest.approx([6.0, 200 * 30 * 6], rel=1e-6)
+    assert main(["clash", model, "--pair", "bar", "plate", "--json"]) == 1
+    document = read_json(capsys)
+    assert document["overlaps"][0]["depth"] == pytest.approx(0.006, abs=1e-12)
+    assert not document["ok"] and document["pairs"] == 1
+
+
+def test_clashes_of_a_motion_are_a_table_and_a_status(tmp_path: Path, capsys: Captured) -> None:
+    """Its corners are √(100² + 10²) mm from the axis: at 90 mm after π/2 − atan(1/10) − acos(90/100.5) [rad]."""
+    model = bar_and_plate(tmp_path, 0.09)
+    turn = ["--drive", "hinge=1", "--frames", "4", "--until"]
+    start = math.pi / 2 - math.atan2(0.01, 0.1) - math.acos(0.09 / math.hypot(0.1, 0.01))
+    assert main(["clash", model, *turn, f"{start - 0.001}"]) == 0
+    assert "no clash, 1 pairs" in capsys.readouterr().out
+    assert main(["clash", model, *turn, f"{start - 0.001}", "--clearance", "0.001"]) == 1
+    capsys.readouterr()
+    assert main(["clash", model, *turn, "1.5"]) == 1
+    out = capsys.readouterr().out
+    row = re.search(r"^bar +plate +(\S+) +(\S+) +\S+ +(\S+) ", out, re.MULTILINE)
+    assert row is not None and "least gap [mm]" in out
+    deepest = 90 - 1000 * math.hypot(0.1, 0.01)
+    assert [float(x) for x in row.groups()] == pytest.approx([start, 1.5, deepest], rel=1e-5)  # six digits
+    assert main(["clash", model, *turn, "1.5", "--json"]) == 1
+    document = read_json(capsys)
+    assert document["clashes"][0]["start"] == pytest.approx(start, abs=1e-9) and document["status"] == "done"
+
+
+def test_a_model_without_shapes_has_no_clash_and_says_what_is_left_out(capsys: Captured) -> None:
+    assert main(["clash", "bricard"]) == 0
+    out = capsys.readouterr().out
+    assert "none of 0 pairs overlap" in out and "left out: 'rod_1': it has no shape" in out
 
 
 @pytest.mark.slow
@@ -416,6 +474,13 @@ def test_help_names_every_verb(capsys: Captured) -> None:
         (["solve", "rsur", "--random-start", "-1"], "seed of a random start is -1"),
         (["solve", "rsur", "--max-seconds", "0"], "max_seconds is 0.0; it must be above zero"),
         (["solve", "rsur", "--method", "newton", "--restarts", "3"], "method 'newton' makes one attempt"),
+        (["clash", "rsur", "--clearance", "nan"], "--clearance is nan; it must be finite"),
+        (["clash", "rsur", "--clearance", "1"], "--clearance is for a motion; give --until T too"),
+        (["clash", "rsur", "--drive", "A=1"], "are for a motion; give --until T too"),
+        (["clash", "rsur", "--until", "0"], "they must be finite and differ"),
+        (["clash", "rsur", "--until", "1", "--frames", "1"], "--frames is 1; it must be 2 or more"),
+        (["clash", "rsur", "--pair", "crank", "rodd"], "is named 'rodd'"),
+        (["clash", "bricard", "--pair", "rod_1", "rod_3"], "body 'rod_1' cannot be compared: it has no shape"),
         (["examples", "--sol"], "unrecognized arguments: --sol"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cardan.analysis.clash_pairs import LeftOut
+from cardan.analysis.clash_pairs import told
 from cardan.analysis.motion import MotionStatus
 from cardan.cli.move import drive
 from cardan.cli.output import OwnUnits, print_json, table
@@ -77,7 +77,7 @@ def _over_motion(args: argparse.Namespace, target: Target, start: Any, pairs: An
             ]  # fmt: skip
             titles = ("a", "b", "from [s]", "until [s]", "at [s]", f"least gap [{unit}]", f"place [{unit}]")
             print(f"\n{table(titles, rows, left=2)}\n")
-        print("\n".join([one.text() for one in found.undecided] + [*found.notes] + _left_out(found.left_out)))
+        _print([*[one.text() for one in found.undecided], *found.notes, *told(found.left_out)])
     if found.status is MotionStatus.INTERRUPTED:
         raise KeyboardInterrupt  # after what was found is printed
     return 0 if found.ok and motion.ok else 1
@@ -106,9 +106,10 @@ def _in_state(args: argparse.Namespace, target: Target, start: Any, pairs: Any) 
             ]  # fmt: skip
             titles = ("a", "b", f"depth [{unit}]", f"place [{unit}]", f"volume [{unit}³]")
             print(f"\n{table(titles, rows, left=2)}\n")
-        print("\n".join(_left_out(found.left_out)))
+        _print(told(found.left_out))
     return 0 if found.ok else 1
 
 
-def _left_out(left_out: tuple[LeftOut, ...]) -> list[str]:
-    return [f"left out: {one.text()}" for one in left_out]
+def _print(lines: list[str]) -> None:
+    for line in lines:
+        print(line)
