@@ -272,3 +272,17 @@ def test_what_has_no_gap_is_refused_by_name() -> None:
         collide.solid(3.0)
     with pytest.raises(ModelError, match="pose"):
         collide.gap(collide.half_space(), (0.0, 1.0), collide.solid(shapes.sphere(1.0)), place)
+    ball = shapes.sphere(1.0)
+    for call in (collide.gap, collide.contact_points, collide.overlap_volume):
+        assert str(call(ball, place, ball, place)) == str(call(*2 * (collide.solid(ball), place)))  # type: ignore[operator]
+        with pytest.raises(ModelError, match="'ball' is no shape"):
+            call("ball", place, ball, place)  # type: ignore[operator]
+    solids = [collide.solid(ball)] * 3
+    for pair in ((0, 3), (-1, 0)):
+        with pytest.raises(ModelError, match=rf"pairs has \({pair[0]}, {pair[1]}\); there are 3 solids"):
+            collide.gaps(solids, [place] * 3, [(0, 1), pair])
+    for many in (collide.candidates, lambda *given: collide.gaps(*given, [(0, 2)])):
+        with pytest.raises(ModelError, match="3 solids and 2 poses"):
+            many(solids, [place] * 2)
+        with pytest.raises(ModelError, match="'ball' is no shape"):
+            many(["ball"] * 3, [place] * 3)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.collide.pairs import poses_of
+from cardan.collide.pairs import checked
 from cardan.collide.solids import Solid
-from cardan.errors import ModelError
 from cardan.math import euler
 
 AT_ONCE = 1_000_000  # pairs that are compared at once
@@ -21,11 +20,9 @@ def candidates(solids: Sequence[Solid], poses: Any, *, margin: float = 0.0) -> N
 
     poses, shape (n, 7).  Solids of all other pairs are farther from each other than the margin.
     """
-    if len(solids) != len(poses):
-        raise ModelError(f"there are {len(solids)} solids and {len(poses)} poses; give a pose for each solid")
+    solids, rows = checked(solids, poses)
     if not len(solids):
         return np.empty((0, 2), dtype=np.int64)
-    rows = poses_of(poses)
     kinds = {id(s): s for s in solids}
     boxes = {key: np.array(s.box) for key, s in kinds.items()}
     local = np.array([boxes[id(s)] for s in solids])

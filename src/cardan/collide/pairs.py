@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cardan.collide.solids import FloatArray, Solid
+from cardan.collide.solids import FloatArray, Solid, solid
 from cardan.collide.tables import CELLS, Cell, Contact, PairRecord
 from cardan.errors import ModelError
 from cardan.geometry.distance import pose_of
@@ -44,7 +44,7 @@ def gap(a: Solid, pose_a: Any, b: Solid, pose_b: Any, *, near: Gap | None = None
     near: a gap of both at poses near these.  It is tracked from there; where they overlap, to the same face.  Solids of
     several pieces are always searched.
     """
-    poses = poses_of((pose_a, pose_b))
+    (a, b), poses = checked((a, b), (pose_a, pose_b))
     if a.is_half_space and b.is_half_space:
         raise ModelError("both solids are half-spaces, which have no gap; give a shape for one of them")
     if len(a.pieces) == 1 and len(b.pieces) == 1:
@@ -59,7 +59,10 @@ def gaps(solids: Sequence[Solid], poses: Any, pairs: Any) -> tuple[FloatArray, F
 
     poses, shape (n, 7); pairs, shape (k, 2): numbers of solids, as from :func:`candidates`.
     """
-    rows, chosen = poses_of(poses), np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    solids, rows = checked(solids, poses)
+    chosen = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    for pair in chosen[((chosen < 0) | (chosen >= len(solids))).any(axis=1)].tolist():
+        raise ModelError(f"pairs has {tuple(pair)}; there are {len(solids)} solids, numbered from 0")
     found = np.zeros(len(chosen), dtype=Contact.dtype)
     is_plain = np.array([len(s.pieces) == 1 for s in solids] or [True])
     plane = np.array([s.is_half_space for s in solids] or [False])
@@ -76,9 +79,16 @@ def gaps(solids: Sequence[Solid], poses: Any, pairs: Any) -> tuple[FloatArray, F
     return found["gap"].copy(), found["points"].reshape(-1, 2, 3), found["normal"].copy(), found["error"].copy()
 
 
+def checked(solids: Sequence[Solid], poses: Any) -> tuple[list[Solid], FloatArray]:
+    """Solids, of shapes too, and the pose of each, shape (n, 7)."""
+    if len(solids) != len(poses):
+        raise ModelError(f"there are {len(solids)} solids and {len(poses)} poses; give a pose for each solid")
+    return [solid(one) for one in solids], poses_of(poses)
+
+
 def poses_of(values: Any) -> FloatArray:
     """Poses with unit quaternions, shape (n, 7)."""
-    found = np.array([pose_of(value) for value in values])
+    found = np.array([pose_of(value) for value in values]).reshape(-1, 7)
     found[:, 3:] /= np.linalg.norm(found[:, 3:], axis=1, keepdims=True)
     return found
 

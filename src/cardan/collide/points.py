@@ -34,7 +34,7 @@ def contact_points(a: Solid, pose_a: Any, b: Solid, pose_b: Any, *, within: floa
     Each has the gap along the common normal of its pieces.  Its ``features`` identify it from one pose to the next:
     the pieces, and the two edges that meet there (numbers of atoms of a, then of b).
     """
-    poses = pairs.poses_of((pose_a, pose_b))
+    (a, b), poses = pairs.checked((a, b), (pose_a, pose_b))
     if len(a.pieces) == len(b.pieces) == 1:
         near = [pairs.gap(a, pose_a, b, pose_b)]
     else:

@@ -29,9 +29,9 @@ class Volume:
 
 def overlap_volume(a: Solid, pose_a: Any, b: Solid, pose_b: Any) -> Volume:
     """The volume that two solids have in common; of a half-space, what is below its plane."""
+    (a, b), poses = pairs.checked((a, b), (pose_a, pose_b))
     if a.is_half_space and b.is_half_space:
         raise ModelError("both solids are half-spaces: their overlap is not bounded; give a shape for one of them")
-    poses = pairs.poses_of((pose_a, pose_b))
     closed = _closed_form(a, b, poses)
     if closed is not None:
         return Volume(closed, 0.0)
