@@ -56,7 +56,7 @@ def touching(drawing: Drawing, state: State) -> tuple[Touching, ...]:
 def refuse(drawing: Drawing, what: str) -> None:
     """ModelError if the mechanism has collisions, which ``what`` does not consider."""
     for name in drawing.contents.collisions:
-        way = f"remove it from a copy: m.copy().remove({name!r})"
+        way = f"remove it from a copy: c = m.copy(); c.remove({name!r})"
         raise ModelError(f"collide {name!r}: {what} does not consider collisions yet; {way}")
 
 
