@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cardan.analysis.clash_pairs import told
+from cardan.analysis.clash_pairs import left_out_lines
 from cardan.analysis.motion import MotionStatus
 from cardan.cli.move import drive
 from cardan.cli.output import OwnUnits, print_json, table
@@ -77,7 +77,7 @@ def _over_motion(args: argparse.Namespace, target: Target, start: Any, pairs: An
             ]  # fmt: skip
             titles = ("a", "b", "from [s]", "until [s]", "at [s]", f"least gap [{unit}]", f"place [{unit}]")
             print(f"\n{table(titles, rows, left=2)}\n")
-        _print([*[one.text() for one in found.undecided], *found.notes, *told(found.left_out)])
+        _print([*[one.text() for one in found.undecided], *found.notes, *left_out_lines(found.left_out)])
     if found.status is MotionStatus.INTERRUPTED:
         raise KeyboardInterrupt  # after what was found is printed
     return 0 if found.ok and motion.ok else 1
@@ -106,7 +106,7 @@ def _in_state(args: argparse.Namespace, target: Target, start: Any, pairs: Any) 
             ]  # fmt: skip
             titles = ("a", "b", f"depth [{unit}]", f"place [{unit}]", f"volume [{unit}³]")
             print(f"\n{table(titles, rows, left=2)}\n")
-        _print(told(found.left_out))
+        _print(left_out_lines(found.left_out))
     return 0 if found.ok else 1
 
 
