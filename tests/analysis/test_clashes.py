@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.analysis.motion import Motion, MotionStatus
+from cardan.analysis.tracks import track
 
 X, Z = (1, 0, 0), (0, 0, 1)
 ENDS = 1e-9  # [s]
@@ -381,3 +383,37 @@ def test_a_mechanism_without_shapes_has_no_pairs():
     assert m.interference().ok and m.interference().pairs == 0
     found = m.move([0, 1]).clashes()
     assert found.ok and found.pairs == 0 and "'arm': it has no shape" in found.text()
+
+
+def test_times_at_which_a_motion_is_not_known_are_undecided():
+    """The driver is not defined at t = 0.4 s, where the motion is solved again first."""
+    m = cd.Mechanism("guided ball")
+    guided = m.body("guided")
+    guided.attach(cd.shapes.sphere(0.1))
+    ball(m, "far", 0.1, (0, 3, 0))
+    m.prismatic("guide", m.ground.frame(z=X), guided.frame(z=X))
+    m.drive("motor", m["guide"], lambda t: t + 1e-30 / (t - 0.4))
+    motion = m.move([0.0, 1.0])
+    assert motion.ok
+    found = motion.clashes()
+    assert not found.ok and not found.found
+    assert "could not be solved again" in found.undecided[0].reason
+
+
+def test_states_near_a_dead_point_are_few():
+    """They are noisy there: division of segments ends where errors do not fall."""
+    m = cd.Mechanism("slider-crank")
+    crank, rod, slider = m.body("crank"), m.body("rod", position=(0.1, 0, 0)), m.body("slider", position=(0.4, 0, 0))
+    m.revolute("main", m.ground.frame(), crank.frame())
+    m.revolute("pin", crank.frame((0.1, 0, 0)), rod.frame())
+    m.revolute("wrist", rod.frame((0.3, 0, 0)), slider.frame())
+    m.prismatic("guide", m.ground.frame(z=X), slider.frame(z=X))
+    for body in (crank, rod, slider):
+        body.attach(cd.shapes.box(0.02, 0.02, 0.02))
+    m.drive("push", m["guide"], lambda t: 0.33 + 0.05 * t)  # the crank and the rod are in line at t = 1.4 s
+    start = m.state_at({"main": 1.0})
+    motion = m.move([0.0, 0.5, 1.0, 1.5], start)
+    assert motion.status == "dead point"
+    to_the_end = Motion(motion._system, [*motion.states, motion.state], MotionStatus.DONE, "")
+    whole = track(to_the_end, np.array([0.02, 0.02, 0.02]), None)
+    assert len(whole.times) < 5_000 and whole.error < 1e-6

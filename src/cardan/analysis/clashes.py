@@ -181,7 +181,9 @@ def clashes(
         rest = [Undecided(parts.names[a], parts.names[b], first, last, reason) for a, b in bodies.tolist()]
         return replace(made, status=status, undecided=tuple(rest))
     search = _Search(parts, track, bodies, c, deadline, progress)
-    return replace(search.run(made), error=track.error, notes=(*made.notes, *track.notes))
+    made = search.run(made)
+    unknown = [Undecided(parts.names[a], parts.names[b], *when) for when in track.unsolved for a, b in bodies.tolist()]
+    return replace(made, error=track.error, undecided=(*made.undecided, *unknown))
 
 
 def _ended(result: Motion | Simulation) -> tuple[str, ...]:

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _move = LazyModule("cardan.analysis.move")
 
 FOLLOWED: Final = 1e-9  # of the extent: distance of a curve from the motion at s = PART, at most
+STAYED: Final = 0.7  # of the error before: one that falls by less stays.  A kink of a driver divides it by 1.6 or more.
+NOISY: Final = 1e-6  # of the extent: a smaller error that stays may be noise of the states, as near a dead point
+MOST_STAYS: Final = 2  # divisions in a row after which it is
 PART: Final = 0.4
 SHORTENED: Final = 16.0  # what division of a segment divides this distance by, at least; (1 − PART)⁻⁶ = 21 in the limit
 MOST_ROTATION: Final = 1.5  # rad of a body in a segment: beyond, the ends do not tell how it turned
@@ -55,7 +58,7 @@ class Track:
     rates: FloatArray
     accelerations: FloatArray
     error: float = 0.0
-    notes: tuple[str, ...] = ()
+    unsolved: tuple[tuple[float, float, str], ...] = ()  # times between which a motion is not known, and why
 
 
 def track(result: Motion | Simulation, reaches: FloatArray, deadline: float | None) -> Track:
@@ -166,33 +169,38 @@ class _Followed:
     def __init__(self, motion: Motion, reaches: FloatArray, deadline: float | None) -> None:
         self._motion, self._reaches, self._deadline = motion, reaches, deadline
         self._states: list[State] = sorted(motion.states, key=lambda state: state.time)
-        self._notes: list[str] = []
+        self._unsolved: list[tuple[float, float, str]] = []
         self._error = 0.0
         self._extent = extent_of(np.array([state.coordinates for state in self._states]), reaches)
 
     def track(self) -> Track:
         """All states, with those in between that are needed."""
         span = self._states[-1].time - self._states[0].time
-        pending = list(range(len(self._states) - 1)) if self._reaches.any() else []
+        first = range(len(self._states) - 1) if self._reaches.any() else ()
+        pending = dict.fromkeys(
+            first, (np.inf, 0)
+        )  # by segment: the error before it was divided, and how often it stayed
         while pending:
             found: dict[int, State] = {}
-            for run in _runs(pending):
+            for run in _runs(list(pending)):
                 found |= self._within(run)
             errors = self._errors(found)
-            divided: list[int] = []
+            divided: dict[int, tuple[float, int]] = {}
             states: list[State] = []
             for k, state in enumerate(self._states):
                 states.append(state)
                 if k not in found:
                     continue
                 states.append(found[k])
-                is_short = found[k].time - state.time < LEAST_SEGMENT * span
+                before, stays = pending[k]
+                stays = stays + 1 if STAYED * before < errors[k] < NOISY * self._extent else 0
+                is_short = found[k].time - state.time < LEAST_SEGMENT * span or stays >= MOST_STAYS
                 if errors[k] <= FOLLOWED * self._extent or is_short:
                     self._error = max(self._error, errors[k] if is_short else errors[k] / SHORTENED)
                 else:
-                    divided += [len(states) - 2, len(states) - 1]
+                    divided |= dict.fromkeys((len(states) - 2, len(states) - 1), (errors[k], stays))
             self._states, pending = states, divided
-        return replace(_rows(self._states), error=self._error, notes=tuple(self._notes))
+        return replace(_rows(self._states), error=self._error, unsolved=tuple(self._unsolved))
 
     def _within(self, run: list[int]) -> dict[int, State]:
         """States within neighbouring segments, at s = PART, by segment."""
@@ -206,9 +214,7 @@ class _Followed:
             if again.status in ("interrupted", "time limit"):
                 raise Stopped(again.status)
             first, last = states[run[0]].time, states[run[-1] + 1].time
-            self._notes.append(
-                f"between t = {first:g} s and {last:g} s the motion could not be solved again: {again.reason}"
-            )
+            self._unsolved.append((first, last, f"the motion could not be solved again there: {again.reason}"))
         return dict(zip(run, again.states[1:], strict=False))
 
     def _errors(self, found: dict[int, State]) -> dict[int, float]:
