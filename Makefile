@@ -10,6 +10,9 @@ BIN    := $(VENV)/bin
 # The environment is renewed when pyproject.toml or the version changes: an editable install records the version.
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/cardan/__init__.py 2>/dev/null)
 STAMP   := $(VENV)/.installed-$(VERSION)
+# The demo needs a fifth of the packages that the tests need.
+DEMO    := $(or $(wildcard $(STAMP)),$(VENV)/.demo-$(VERSION))
+DEMO_EXTRAS := jit,view
 
 # $(call find_python,candidates,version test): the first candidate that starts and passes.
 find_python = $(shell for p in $(1); do \
@@ -67,7 +70,9 @@ $(GENERATED): $(addprefix src/cardan/constraints/,primitives.py codegen.py expre
 	@$(BIN)/python -c 'from cardan.constraints import codegen; codegen.write()'
 
 # Without a terminal, in CI and with HEADLESS=1: the table alone.
-demo: $(STAMP) kernels
+demo: $(DEMO)
+	@echo "== kernels"
+	@$(BIN)/python -m kernels.link
 	@if test -t 1 && test -z "$$CI" && test "$$HEADLESS" != 1; then \
 		$(BIN)/python client/build.py; $(BIN)/cardan view; else $(BIN)/cardan examples --solve; fi
 
@@ -252,19 +257,22 @@ lowest: $(LOWEST)/.installed-$(VERSION)
 	@echo "== tests with the oldest supported versions"
 	@$(LOWEST)/bin/python -m pytest -q $(PARALLEL)
 
-# $(call install,environment,python,version test,what is needed,pip arguments)
+# $(call install,environment,python,version test,what is needed,pip arguments,extras)
 define install
 	@echo "== environment $(1)"
 	@test -x $(1)/bin/python || { "$(2)" -c 'import sys; sys.exit(not ($(3)))' 2>/dev/null \
 		|| { echo "error: $(4) is needed: $(if $(2),$(2) is not,none was found)" >&2; exit 1; }; \
 		"$(2)" -m venv $(1); }
-	@$(1)/bin/python -m pip install -qq --no-compile $(5) -e '.[dev]'
+	@$(1)/bin/python -m pip install -qq --no-compile $(5) -e '.[$(or $(6),dev)]'
 	@rm -f $(1)/.installed-*
 	@touch $@
 endef
 
 $(STAMP): pyproject.toml
 	$(call install,$(VENV),$(PYTHON),$(SUPPORTED),Python 3.11 or newer (make PYTHON=...))
+
+$(VENV)/.demo-$(VERSION): pyproject.toml
+	$(call install,$(VENV),$(PYTHON),$(SUPPORTED),Python 3.11 or newer (make PYTHON=...),,$(DEMO_EXTRAS))
 
 $(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
 	$(call install,$(LOWEST),$(LOWEST_PYTHON),$(LOWEST_SUPPORTED),Python 3.11 or 3.12 (make LOWEST_PYTHON=...),-c tests/lowest-versions.txt)

@@ -23,6 +23,8 @@ for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Folders whose tests wait for browsers and other processes run first: at the end, one worker alone would wait for them.
+WAITING = ("view", "cad", "kernel")
 LARGE = "strandbeest"  # 217 parts: as a case of a law it is long, except for its own facts
 
 
@@ -46,6 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = files_of_shard([str(item.path) for item in items], config.getoption("--shard"))
     config.hook.pytest_deselected(items=[item for item in items if str(item.path) not in chosen])
     items[:] = [item for item in items if str(item.path) in chosen]
+    items.sort(key=lambda item: item.path.parent.name not in WAITING)
 
 
 def files_of_shard(files: list[str], shard: str) -> set[str]:
