@@ -258,12 +258,15 @@ lowest: $(LOWEST)/.installed-$(VERSION)
 	@$(LOWEST)/bin/python -m pytest -q $(PARALLEL)
 
 # $(call install,environment,python,version test,what is needed,pip arguments,extras)
+# uv installs in a third of the time of pip; pip does it where uv is missing or fails, for example behind an index that
+# only the configuration of pip names.
 define install
 	@echo "== environment $(1)"
 	@test -x $(1)/bin/python || { "$(2)" -c 'import sys; sys.exit(not ($(3)))' 2>/dev/null \
 		|| { echo "error: $(4) is needed: $(if $(2),$(2) is not,none was found)" >&2; exit 1; }; \
 		"$(2)" -m venv $(1); }
-	@$(1)/bin/python -m pip install -qq --no-compile $(5) -e '.[$(or $(6),dev)]'
+	@{ $(1)/bin/python -m pip install -qq uv && $(1)/bin/uv pip install -q --python $(1)/bin/python $(5) -e '.[$(or $(6),dev)]'; } 2>/dev/null \
+		|| $(1)/bin/python -m pip install -qq --no-compile $(5) -e '.[$(or $(6),dev)]'
 	@rm -f $(1)/.installed-*
 	@touch $@
 endef
