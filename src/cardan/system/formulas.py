@@ -61,8 +61,8 @@ class Condition(NamedTuple):
     user: str = ""
 
     def told(self, value: float) -> str:
-        """The message that a value does not satisfy it."""
-        return f"{self.user and self.user + ': '}{self.text.format(value=value)}"
+        """The message that a value does not satisfy it, without the rounding of its last digits."""
+        return f"{self.user and self.user + ': '}{self.text.format(value=float(format(value, '.12g')))}"
 
     def holds(self, value: Any) -> Any:
         """Whether a number, or each number of an array, satisfies it; False for NaN."""
