@@ -307,7 +307,6 @@ def test_diagnose_tells_what_touches_and_the_motions_that_keep_it_closed():
 
 REFUSED = {
     "simulate": lambda m, state: m.simulate(1.0),
-    "session": lambda m, state: m.session(),
     "dynamic session": lambda m, state: m.session(mode="dynamic"),
     "assemble with least=": lambda m, state: m.assemble(free=["length"], least="nearest"),
 }

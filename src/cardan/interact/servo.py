@@ -133,7 +133,7 @@ class Servo:
 
     def _run(self) -> None:
         session, c = self._session, self._clock
-        if session.mode == "kinematic" and c.loop.gettime:
+        if session.mode == "kinematic" and c.loop.gettime and session._contacts is None:
             _servo.serve(c.loop.as_ints, *session._arrays, c.moments, c.durations, c.lateness)
             return
         loop = c.loop

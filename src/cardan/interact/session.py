@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from enum import IntEnum
-from typing import Any, Final, NamedTuple, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from cardan.dynamics import joint_inertias, massless
 from cardan.dynamics import tables as dynamics_tables
 from cardan.dynamics.build import equations_of, metric_equations
 from cardan.dynamics.equations import AnyArray
-from cardan.dynamics.integrate import Integration, Settings
+from cardan.dynamics.integrate import Event, Integration, Settings
 from cardan.errors import ModelError, SessionError
 from cardan.interact import tables
 from cardan.interact.dynamic import DynamicRun
@@ -36,11 +36,17 @@ from cardan.system.drawing import Drawing
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray
 
+if TYPE_CHECKING:
+    from cardan.interact.touching import Contacts
+    from cardan.joints.gaps import Touching
+
+_apart = LazyModule("cardan.analysis.apart")
 _blocks = LazyModule("cardan.solvers._blocks")
 _hands = LazyModule("cardan.interact._hands")
 _kinematic = LazyModule("cardan.interact._kinematic")
 _soft = LazyModule("cardan.dynamics._soft")
 _tables = LazyModule("cardan.system._tables")
+_touching = LazyModule("cardan.interact.touching")
 
 MODES: Final = ("kinematic", "dynamic")
 HAND_KINDS: Final = ("constraint", "spring")
@@ -73,7 +79,8 @@ class SessionStatus(IntEnum):
 
 
 class SessionEvent(NamedTuple):
-    """What happened in a cycle: "bifurcation", "limit reached", "limit left", "contact ends", "bad target".
+    """What happened in a cycle: "bifurcation", "limit reached", "limit left", "contact ends", "bad target", and "parts
+    touch" if parts that must not overlap begin to press against each other.
 
     Of a dynamic cycle that fails, once: "force along a motion without mass", "motion without mass", "no finite force",
     "turns too far", or "not finite".
@@ -82,10 +89,11 @@ class SessionEvent(NamedTuple):
 
     cycle: int
     what: str
-    name: str  # of the limit, of the contact, of the load, or of the body
+    name: str  # of the limit, of the contact, of the load, of the body, or of the pair
 
 
 CONTACT_ENDS: Final = "contact ends"
+PARTS_TOUCH: Final = "parts touch"
 EVENT_NAMES: Final = {
     tables.BIFURCATION: "bifurcation",
     tables.LIMIT_REACHED: "limit reached",
@@ -143,6 +151,10 @@ class Session:
         self._kernel: Any  # of a cycle; None if it is dynamic
         self._places: IntArray  # addresses of the arrays of the kernel
         self._closing: Closing | None = None
+        self._contacts: Contacts | None = None
+        if drawing.contents.collisions:
+            self._refuse_collisions(system)
+            self._contacts = _touching.Contacts(self, _apart.colliding(drawing.contents))
         self.notes: tuple[str, ...] = ()
         if check.flag(closed, "closed"):
             options = AssemblyOptions(formulation=formulation, tolerance=tolerance)
@@ -155,7 +167,10 @@ class Session:
         """Let hands act from a state on, which is assembled."""
         system = self._kinematics
         system.refuse_timed("a session")
-        found = assemble(system, state, time, options)
+        if self._contacts is None:
+            found = assemble(system, state, time, options)
+        else:
+            found = _apart.assemble_apart(self._drawing, (), state, time, options)
         if not found.ok:
             raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
         mode = self.mode
@@ -198,6 +213,32 @@ class Session:
         self._coordinates: FloatArray = np.array(found.state.coordinates)
         self._make_tables()
         self._keep_start()
+
+    def _refuse_collisions(self, system: Any) -> None:
+        """ModelError for what cycles with collisions do not consider."""
+        name = next(iter(self._drawing.contents.collisions))
+        if self.mode == "dynamic":
+            raise ModelError(
+                f"collide {name!r}: dynamic sessions do not consider collisions yet; use mode='kinematic', or remove "
+                f"it from a copy: c = m.copy(); c.remove({name!r})"
+            )
+        if system.rate_constraints:
+            raise ModelError(
+                f"collide {name!r}: a session does not consider collisions together with rate rows yet; remove one of "
+                "them from a copy: c = m.copy(); c.remove(…)"
+            )
+        if system.signals:
+            raise ModelError(
+                f"collide {name!r}: a session does not consider collisions together with drivers yet; remove one of "
+                "them from a copy: c = m.copy(); c.remove(…)"
+            )
+        parts = _apart.colliding(self._drawing.contents)
+        for owner, solid in zip(parts.owners, parts.solids, strict=True):
+            if solid.is_half_space and owner in self._numbers:
+                raise ModelError(
+                    f"collide {name!r}: body {owner!r} moves and has a half-space, which a session does not consider; "
+                    f"attach a box to {owner!r} instead of the plane"
+                )
 
     def _finish_closing(self) -> None:
         """Let hands act from now on, if the joints are closed."""
@@ -246,7 +287,8 @@ class Session:
         job = run.job
         if isinstance(run, DynamicRun):
             run.take(self._soft, self._hand_floats)
-        soft = {"soft": self._soft, "soft_floats": self._hand_floats, "soft_memory": np.zeros(offsets[-1])}
+        self._soft_memory: FloatArray = np.zeros(offsets[-1])
+        soft = {"soft": self._soft, "soft_floats": self._hand_floats, "soft_memory": self._soft_memory}
         job.write(soft_evaluator=_hands.EVALUATE, **soft)
         self._step_floats, self._noise = self._vectors[n6 + n : n6 + n + n6], self._vectors[-n6:]
         self._poses = self._coordinates.reshape(-1)
@@ -278,9 +320,13 @@ class Session:
         else:
             self._arrays = self._table.as_ints, self._control.as_floats, self._q, run.work
             self._kernel, self._places = _blocks.run_at, np.array([address_of(array) for array in self._arrays])
+        if self._contacts is not None:
+            self._contacts.prepare()
 
     def _cycle(self) -> int:
         """One cycle; a status of a session, or of a solver while the joints are open."""
+        if self._contacts is not None and self._closing is None:
+            return self._contacts.cycle()
         status: int = self._dynamic_cycle() if self._kernel is None else self._kernel(self._places)
         return status
 
@@ -349,6 +395,8 @@ class Session:
     def _reset(self) -> None:
         """Clear what earlier cycles stored, so that the next one depends on the pose alone."""
         self._has_failed = False
+        if self._contacts is not None:
+            self._contacts.reset()
         # no factor at hand, no singular value known; the longest sub-step allowed; steps of first order
         self._control.write(linearized=0.0, sigma=0.0, trust=1.0, probed=0.0, curved=0.0, mixes=0.0, walked=0.0)
         self._control.redundant = 0.0
@@ -588,6 +636,8 @@ class Session:
         ranges of x, y and z [m] of the grasped point.  The session does not move.
         """
         with self._exclusive():
+            if self._contacts is not None:
+                _apart.refuse(self._drawing, "session.range")
             if isinstance(of, Hand):
                 if of not in self._hands:
                     raise ModelError(
@@ -698,9 +748,29 @@ class Session:
             self._events.append(SessionEvent(int(cycle), EVENT_NAMES[int(kind)], self._event_name(kind, int(number))))
         self._seen = count
         if isinstance(self._run, DynamicRun):
-            limits = [SessionEvent(round(e.time * self.rate), f"limit {e.what}", e.limit) for e in self._run.events]
+            reached = [event for event in self._run.events if isinstance(event, Event)]
+            limits = [SessionEvent(round(e.time * self.rate), f"limit {e.what}", e.limit) for e in reached]
             return sorted(limits + self._events, key=lambda event: event.cycle)
         return list(self._events)
+
+    @property
+    def touching(self) -> tuple[Touching, ...]:
+        """Bodies that touch in the current pose, of those that must not overlap (:meth:`cardan.Mechanism.collide`)."""
+        if self._contacts is None:
+            return ()
+        return self._contacts.touching(self.coordinates)
+
+    def _note_touch(self, name: str) -> None:
+        self._events.append(SessionEvent(self.cycles, PARTS_TOUCH, name))
+
+    def _leave_limit(self, number: int) -> None:
+        """A limit that does not hold any more."""
+        run, c = self._run, self._control
+        run.bounds["side"][number] = 0.0
+        run.active[int(run.equations.stop_table["equation"][number])] = 0.0
+        run.floats[int(run.equations.stop_table["place"][number])] = 0.0
+        self._ring[int(c.event_count) % tables.MOST_EVENTS] = self.cycles, tables.LIMIT_LEFT, number, 0.0
+        c.event_count += 1.0
 
     def _event_name(self, kind: float, number: int) -> str:
         if kind in (tables.LIMIT_REACHED, tables.LIMIT_LEFT):

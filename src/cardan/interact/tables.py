@@ -25,6 +25,8 @@ IDLE, REACHED, MOVING, SATURATED, STUCK, FAILED = range(6)
 
 BIFURCATION, LIMIT_REACHED, LIMIT_LEFT, BAD_TARGET = range(4)  # values of Event.kind
 
+TARGETS, LINEARIZE, SOLVE, MOVE, MOVE_ON, STAY, TAKE = range(7)  # operations of a cycle with collisions (_touching)
+
 
 class Hand(Table):
     """All numbers are floats: Python sees the hands as one array."""
