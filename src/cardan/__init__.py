@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from cardan import cad, collide, geometry, shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.clashes import Clashes
+    from cardan.analysis.contact_record import ContactEvent, ContactEventKind, ContactHistory
     from cardan.analysis.equilibrium import Equilibrium
     from cardan.analysis.interference import Interference, Separation
     from cardan.analysis.linearise import ConstraintEquations
@@ -148,6 +149,7 @@ _MODULES = {
     "analysis.repairs": "Repair",
     "analysis.result": "AssemblyResult Status",
     "analysis.sensitivity": "Sensitivity Tolerances",
+    "analysis.contact_record": "ContactEvent ContactEventKind ContactHistory",
     "analysis.simulation": "Simulation SimulationStatus",
     "analysis.simulation_options": "SimulationOptions",
     "analysis.vibration": "Linearization",
@@ -207,6 +209,9 @@ __all__ = [
     "CardanError",
     "Clashes",
     "ConstraintEquations",
+    "ContactEvent",
+    "ContactEventKind",
+    "ContactHistory",
     "Coordinate",
     "Diagnosis",
     "Direction",

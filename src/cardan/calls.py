@@ -31,7 +31,7 @@ def explained(function: F, name: str = "") -> F:
             trace = error.__traceback__
             if trace is not None and trace.tb_next is not None:  # raised within the function
                 raise
-            own = inspect.signature(call)
+            own = inspect.Signature(parameters_of(call))
             is_method = next(iter(own.parameters), "") == "self"
             problem = problem_of(own, args, options, is_method) or str(error)
             called = name or function.__name__
@@ -87,6 +87,25 @@ def problem_of(
     needed = [p for p in parameters if p.default is p.empty and p.kind in (*POSITIONAL, *NAMED)]
     missing = [repr(p.name) for p in needed if p.name not in given]
     return f"it was not given {' and '.join(filter(None, [', '.join(missing[:-1]), missing[-1]]))}" if missing else ""
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Of a function, with those of ``**options: Unpack[module.Kind]`` in the place of the options.
+
+    The default of a flag is False, that of others 0.0.
+    """
+    found: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function).parameters.values():
+        module, _, word = str(parameter.annotation).removeprefix("Unpack[").removesuffix("]").rpartition(".")
+        kind = getattr(inspect.unwrap(function).__globals__.get(module), word, None)
+        if parameter.kind is parameter.VAR_KEYWORD and kind is not None:
+            for name, hint in kind.__annotations__.items():
+                written = str(getattr(hint, "__forward_arg__", hint))
+                default = False if written == "bool" else 0.0
+                found.append(inspect.Parameter(name, parameter.KEYWORD_ONLY, default=default, annotation=written))
+        else:
+            found.append(parameter)
+    return found
 
 
 def _unknown(parameters: Sequence[inspect.Parameter], options: Mapping[str, Any]) -> str:

@@ -284,7 +284,11 @@ def test_what_does_not_touch_in_a_point_is_refused_by_name():
         ("plane", "drum", {}, "line or over an area"),
         ("plane", "ball", {"mode": "glide"}, "mode"),
         ("plane", "ball", {"side": "left"}, "side"),
-        ("plane", "ball", {"unilateral": True}, "unilateral is True, but contacts do not open"),
+        ("plane", "ball", {"unilateral": True, "mode": "roll"}, "a contact that opens rolls where its friction holds"),
+        ("plane", "ball", {"unilateral": True, "restitution": 1.5}, "restitution is 1.5; it must be from 0 to 1"),
+        ("plane", "ball", {"unilateral": True, "friction": -0.1}, "friction is -0.1; it must be zero or more"),
+        ("plane", "ball", {"unilateral": True, "friction": (0.1, 0.2)}, "must not exceed the static one"),
+        ("plane", "ball", {"friction": 0.1}, "friction is 0.1, but the contact does not open; give unilateral=True"),
         ("line", "circle", {"mode": "roll_without_spin"}, "no spin"),
         ("flat", "ball", {}, "itself"),
     ):

@@ -15,10 +15,11 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.analysis.assemble import assemble
+from cardan.analysis.contact_record import Energy
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.result import AssemblyResult
 from cardan.analysis.simulate import principal_pose
-from cardan.analysis.simulation import Energy, Simulation, SimulationStatus
+from cardan.analysis.simulation import Simulation, SimulationStatus
 from cardan.calls import explains
 from cardan.coordinates import verdict
 from cardan.coordinates.rates import at_origins

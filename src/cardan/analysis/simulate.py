@@ -6,12 +6,15 @@ import copy
 import math
 import time as clock
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+from cardan.analysis import one_sided
 from cardan.analysis.assemble import assemble
 from cardan.analysis.contact_ends import lost_contacts, refuse_jumps, told
+from cardan.analysis.contact_record import ContactRecord
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, listed
 from cardan.analysis.simulation import Simulation, SimulationStatus
@@ -26,7 +29,9 @@ from cardan.dynamics.functions import NotFiniteError
 from cardan.dynamics.generalized_alpha import GeneralizedAlpha
 from cardan.dynamics.integrate import MOST_TURN, Event, Integration, Settings
 from cardan.dynamics.limit_conflicts import Push
+from cardan.dynamics.opening import DENSE, OpeningRun
 from cardan.dynamics.reactions import ConstraintForces
+from cardan.dynamics.stepping import SteppedRun, UnsolvedContactsError
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
 from cardan.math import euler
@@ -36,6 +41,7 @@ from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
 _freedom = LazyModule("cardan.diagnosis.freedom")
+_gaps = LazyModule("cardan.joints.gaps")  # it loads all shapes
 
 RTOL: Final = 1e-6  # where neither a step nor a tolerance is given
 OUTPUTS: Final = 100  # intervals between outputs of variable steps, where no times are given
@@ -64,6 +70,7 @@ STATUS: Final = {
     tables.NOT_FINITE: (SimulationStatus.NOT_FINITE, "an acceleration is not finite"),
     tables.STEP_TOO_SMALL: (SimulationStatus.STEP_TOO_SMALL, "no step meets rtol"),
     tables.LOCKED: (SimulationStatus.LIMIT, "a driver pushes against a limit"),
+    DENSE: (SimulationStatus.EVENTS, "contacts hit each other too often for events; use contacts='steps'"),
     tables.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, f"the joints cannot be kept closed{SMALLER}"),
 }
 
@@ -74,13 +81,16 @@ def simulate(
     """See :meth:`cardan.Mechanism.simulate`."""
     options = simulation_options(given, changes)
     system, (equations, notes) = drawing.system, equations_of(drawing)
-    simulation = _simulate(system, equations, duration, state, options, list(notes))
+    _check_contacts(drawing, options)
+    own = partial(one_sided.coordinates, drawing) if drawing.contents.opening else None
+    colliding = _stepped(drawing, options)
+    simulation = _simulate(system, equations, duration, state, options, list(notes), touching=own, colliding=colliding)
     if simulation.status is SimulationStatus.UNDEFINED and simulation._run is not None:  # again, to the drivers' end
-        own, first = equations.system, simulation._run[0].first
-        signals = [signal for _, signal in own.signals] + [function for _, _, function in own.timed]
+        packed, first = equations.system, simulation._run[0].first
+        signals = [signal for _, signal in packed.signals] + [function for _, _, function in packed.timed]
         until = last_defined(signals, first, first + duration)
         if until is not None and until[0] > first:
-            simulation = _simulate(system, equations, duration, state, options, list(notes), until)
+            simulation = _simulate(system, equations, duration, state, options, list(notes), until, own, colliding)
     simulation._connections = connections(drawing)
     return simulation
 
@@ -93,8 +103,11 @@ def _simulate(
     options: SimulationOptions,
     notes: list[str],
     until: tuple[float, UndefinedError] | None = None,
+    touching: Callable[[State], dict[str, float]] | None = None,
+    colliding: Any = None,
 ) -> Simulation:
-    """system: that of kinematics, which assembles the start.  until: the time after which a driver has no value [s]."""
+    """system: that of kinematics, which assembles the start.  until: the time after which a driver has no value [s].
+    touching: coordinates of contacts that open in a state.  colliding: bodies that collide, for steps."""
     began = clock.perf_counter()
     duration = check.positive(duration, "duration")
     refuse_jumps(system)
@@ -116,15 +129,21 @@ def _simulate(
         return Simulation(equations, nothing, SimulationStatus.NOT_ASSEMBLED, reason, notes=notes)
     notes += [*_of_assembly(system, state, found.state), *found.notes]
     own = equations.system
-    q = principal_pose(own, found.state, state)
+    q = principal_pose(own, found.state, state, touching)
     given = getattr(state, "velocities", None)
     if given is not None and state.names != found.state.names:  # another order of the bodies
         given = given[[state.names.index(name) for name in found.state.names]]
     v = rates.from_origins(own, found.state, given)
     rtol = RTOL if options.step is None and options.rtol is None else options.rtol
     settings = Settings(options.method, options.step, rtol, options.max_step, options.stabilization, options.gain)
-    kind = GeneralizedAlpha if options.method == "generalized_alpha" else Integration
-    run = kind(equations, q, v, first, outputs, end=end, settings=settings)
+    run: Integration
+    if colliding is not None:
+        run = SteppedRun(equations, q, v, first, outputs, end=end, settings=settings, colliding=colliding)
+    elif touching is not None:
+        run = OpeningRun(equations, q, v, first, outputs, end=end, settings=settings, impacts=options.impacts)
+    else:
+        kind = GeneralizedAlpha if options.method == "generalized_alpha" else Integration
+        run = kind(equations, q, v, first, outputs, end=end, settings=settings)
     notes += massless.examine(run).notes
     code = run.begin()
     if run.control.redundant and code == tables.RUNNING:
@@ -233,6 +252,8 @@ def _go_on(
         status, reason = SimulationStatus.UNDEFINED, f"{error}; earlier results are kept"
     except NotFiniteError as error:
         status, reason = SimulationStatus.NOT_FINITE, f"{error}; earlier results are kept"
+    except UnsolvedContactsError as error:
+        status, reason = SimulationStatus.CONTACTS, f"{error}{SMALLER}; earlier results are kept"
     if code in STATUS:
         status, reason = _of_end(run, code, last)
     if undefined and status is SimulationStatus.DONE:
@@ -254,8 +275,55 @@ def _go_on(
         redundant=bool(ended.redundant),
         events=run.events,
     )
+    simulation._record = _record(run)
     simulation._run, simulation._undefined = (run, last), undefined
     return simulation
+
+
+def _record(run: Integration) -> ContactRecord | None:
+    """What is kept of contacts that open; None if there are none."""
+    if not isinstance(run, SteppedRun | OpeningRun):
+        return None
+    times = run.results[: run.reached, 0]
+    if isinstance(run, SteppedRun):
+        return ContactRecord(*run.losses(times), penetration=run.penetration, error=run.contact_error)
+    return ContactRecord(run.lost_impact(times), np.zeros(len(times)))
+
+
+def _stepped(drawing: Drawing, options: SimulationOptions) -> Any:
+    """The bodies that collide, if a run takes steps with their contacts; ModelError if it cannot."""
+    if options.contacts != "steps":
+        return None
+    contents = drawing.contents
+    if not contents.collisions:
+        raise ModelError("contacts is 'steps', but no bodies collide; add m.collide(...), or leave contacts out")
+    if options.step is None:
+        raise ModelError("contacts is 'steps', which are constant; give step= [s]")
+    if options.method != "adams" or options.stabilization != "projection":
+        raise ModelError("contacts is 'steps', which has a method of its own; leave out method= and stabilization=")
+    if options.impacts != "together":
+        raise ModelError("contacts is 'steps', where hits of a step are one problem; leave out impacts='in_turn'")
+    return _gaps.Colliding(contents, list(contents.collisions.values()))
+
+
+def _check_contacts(drawing: Drawing, options: SimulationOptions) -> None:
+    """ModelError if the options do not serve the contacts that open."""
+    if not (opening := drawing.contents.opening):
+        return
+    name = f"contact {opening[0].name!r} opens"
+    if options.impacts == "in_turn":
+        raise ModelError(f"{name}, but impacts is 'in_turn', which events do not consider yet; use 'together'")
+    if options.contacts == "steps":
+        raise ModelError(f"{name}, but contacts is 'steps', which serves bodies that collide; use 'events'")
+    if options.method == "generalized_alpha":
+        raise ModelError(f"{name}, but method is 'generalized_alpha', which has no events; use 'adams'")
+    if options.stabilization != "projection":
+        raise ModelError(f"{name}, but stabilization is {options.stabilization!r}; contacts need 'projection'")
+    for joint in opening:
+        if "friction" in dict(joint.parameters):
+            raise ModelError(
+                f"contact {joint.name!r} has friction, which events do not consider yet; give friction=0.0"
+            )
 
 
 def _closed_count(run: Integration) -> int:
@@ -431,8 +499,12 @@ def _outputs(first: float, duration: float, step: float | None, times: Iterable[
     return found
 
 
-def principal_pose(system: System, found: State, start: Any) -> FloatArray:
-    """q of the principal frames in a state that was assembled from a start."""
+def principal_pose(
+    system: System, found: State, start: Any, touching: Callable[[State], dict[str, float]] | None = None
+) -> FloatArray:
+    """q of the principal frames in a state that was assembled from a start; touching: as of :func:`_simulate`."""
     known = {**getattr(start, "angles", {}), **found.angles}  # loads may count angles that kinematics does not
+    if touching is not None:
+        known |= touching(found)
     angles = np.array([known.get(key, 0.0) for key in system.counted_angles])
     return formulations.to_reference(system, found.coordinates, angles)

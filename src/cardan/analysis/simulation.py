@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from cardan.analysis.contact_record import ContactEvent, ContactHistory, ContactRecord, Energy
+from cardan.analysis.one_sided import read_history
 from cardan.analysis.ownership import check_own, chosen_coordinate
 from cardan.analysis.readings import Readings
 from cardan.calls import explains
@@ -55,23 +57,13 @@ class SimulationStatus(StrEnum):
     NOT_FINITE = "not finite"  # an acceleration overflowed
     STEP_TOO_LARGE = "step too large"  # the joints could not be kept closed, or the error of a step is large
     LIMIT = "limit"  # a driver pushes a coordinate against its limit
+    EVENTS = "events"  # contacts hit each other too often for events
+    CONTACTS = "contacts not solved"  # no impulses keep bodies that collide apart
     CONTACT = "contact"  # a contact ended: at an edge, a pole, or where the shapes would cross
     STEP_TOO_SMALL = "step too small"  # no step met rtol
     UNDEFINED = "undefined"  # a driver has no value at later times, such as past the end of a spline
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
-
-
-class Energy(NamedTuple):
-    """Energies [J] at the output times, shape (times,) each."""
-
-    kinetic: FloatArray
-    potential: FloatArray
-
-    @property
-    def total(self) -> FloatArray:
-        """Their sum."""
-        return self.kinetic + self.potential
 
 
 def plain(values: FloatArray) -> Any:
@@ -120,7 +112,8 @@ class Simulation(Readings):
     steps were taken, and how many were refused and repeated with a smaller size.  ``error``: the largest estimated
     error of a step, relative to the extent, or in radians.  ``notes``: what was assumed or changed at the start,
     contacts that were drawn apart or on the other side, and contacts that pull.
-    ``events``: limits that were reached or left, and contacts that ended, with the time [s].
+    ``events``: limits that were reached or left, contacts that ended, and what happened to contacts that open
+    (:class:`cardan.ContactEvent`), with the time [s].
     """
 
     def __init__(
@@ -135,7 +128,7 @@ class Simulation(Readings):
         refused: int = 0,
         error: float = 0.0,
         redundant: bool = False,
-        events: Sequence[Event] = (),
+        events: Sequence[Event | ContactEvent] = (),
     ) -> None:
         """results, shape (times, columns): time, q, v, v̇ and multipliers, in the coordinates of the solvers.
 
@@ -151,6 +144,7 @@ class Simulation(Readings):
         self.refused = refused
         self.error = error
         self._redundant = redundant
+        self._record: ContactRecord | None = None  # of contacts that open
         self._connections: Mapping[str, Connection] = {}
         self._source: tuple[Any, int] | None = None  # the mechanism, and how often it had been edited
         self.events = tuple(events)
@@ -403,7 +397,29 @@ class Simulation(Readings):
             kinetic = kinetic + np.array([joint_inertias.kinetic(e, *state) for state in states])
         if e.forces is not None:
             potential = potential + np.array([e.forces.potential(q) for q in rows])
-        return Energy(kinetic, potential)
+        if self._record is None:
+            return Energy(kinetic, potential)
+        return Energy(kinetic, potential, self._record.lost_impact, self._record.lost_friction)
+
+    def contact(self, name: str) -> ContactHistory:
+        """Gap, points, force and slip of a contact that opens, at the output times.
+
+        For a contact that does not open, see :meth:`reaction` and ``sim.states[k].contact(name)``.
+        """
+        check_own("contact", name, self._source)
+        self._need_states()
+        return read_history(self, getattr(name, "name", name))
+
+    @property
+    def penetration(self) -> float:
+        """The largest depth [m] by which faces of contacts that open, or bodies that collide, overlapped."""
+        depths = [-self.contact(opening.name).gap.min(initial=0.0) for opening in self._equations.openings]
+        return max(0.0 if self._record is None else self._record.penetration, *depths, 0.0)
+
+    @property
+    def contact_error(self) -> float:
+        """The largest error of a contact problem, relative; zero if there was none."""
+        return 0.0 if self._record is None else self._record.error
 
     @property
     def drift(self) -> FloatArray:

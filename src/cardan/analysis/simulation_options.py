@@ -14,6 +14,8 @@ from cardan.errors import ModelError
 from cardan.system import check
 
 METHODS: Final = ("adams", *TABLEAUS, "generalized_alpha")
+CONTACTS: Final = ("auto", "events", "steps")
+IMPACTS: Final = ("together", "in_turn")
 
 
 class SimulationArguments(TypedDict, total=False):
@@ -29,6 +31,8 @@ class SimulationArguments(TypedDict, total=False):
     stabilization: str
     gain: float | None
     tolerance: float
+    contacts: str
+    impacts: str
 
 
 @explains(constructor=True)
@@ -48,6 +52,9 @@ class SimulationOptions:
     joints are equations of accelerations alone, and open slowly; with Baumgarte's terms they open less.
     gain [1/s]: α of Baumgarte's terms 2α (J v − ġ) + α² f; 0.1/step where it is not given.
     tolerance: of the assembly at the start, as in :class:`cardan.AssemblyOptions`.
+    contacts: how contacts open and close.  "events" (and "auto") finds the time of every hit of contacts of faces;
+    "steps" takes constant steps, of first order, for bodies that collide, with all their contacts at once.
+    impacts: hits at one time are solved "together", as one problem; "in_turn", one after another, is refused yet.
     """
 
     step: float | None = None
@@ -60,6 +67,8 @@ class SimulationOptions:
     stabilization: str = "projection"
     gain: float | None = None
     tolerance: float = verdict.TOLERANCE
+    contacts: str = "auto"
+    impacts: str = "together"
 
     def __post_init__(self) -> None:
         """Check every field, and whether they fit together; convert numbers to float."""
@@ -75,6 +84,10 @@ class SimulationOptions:
             )
         if self.progress is not None and not callable(self.progress):
             raise ModelError(f"progress is {self.progress!r}; it must be a function of the fraction done, from 0 to 1")
+        if self.contacts not in CONTACTS:
+            raise check.unknown(self.contacts, "contacts", CONTACTS)
+        if self.impacts not in IMPACTS:
+            raise check.unknown(self.impacts, "impacts", IMPACTS)
         self._check_stabilization()
         checked: dict[str, Any] = {"tolerance": verdict.checked_tolerance(self.tolerance)}
         for name in ("step", "rtol", "max_step", "max_seconds", "gain"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from cardan import joints
 from cardan.dynamics import mass
-from cardan.dynamics.equations import Equations, Stop
+from cardan.dynamics.equations import Equations, Opening, Stop
 from cardan.dynamics.forces import Forces
 from cardan.dynamics.reactions import Connection, connection
 from cardan.joints import Joint, Role
@@ -101,15 +101,22 @@ def _packed(
         lower, upper = joint.relations[0].parameters
         stops.append(Stop(joint.name, lower, upper, joint.ends[0].is_turn))
     bundles = [joints.held(joint) if joint in limits else joint for joint in c.joints.values()]
+    openings = [_opening(joint) for joint in c.opening]
     rows = inertia_rows(c.joints, c.inertias) if with_inertias else {}
     bundles += [*(row for row, _ in rows.values()), *c.rate_rows.values()]
     bundles = [_followed(bundle) for bundle in bundles] if follow else bundles
-    angles = drawing.counted_angles([*loads, *(row for row, _ in rows.values())])
+    angles = drawing.counted_angles([*loads, *(row for row, _ in rows.values()), *c.opening])
     system = System(c.records, bundles, angles, found.frames, formulas=drawing.values)
     system.index.contents = c
     forces = Forces(system, c.records, loads, angles, drawing.values) if loads else None
     inertias = {name: value for name, (_, value) in rows.items()}
-    return Equations(system, found.diagonal, gravity, stops, forces, found.metric, inertias)
+    return Equations(system, found.diagonal, gravity, stops, forces, found.metric, inertias, openings)
+
+
+def _opening(joint: Joint) -> Opening:
+    """A contact that opens."""
+    given = dict(joint.parameters)
+    return Opening(joint.name, given.get("restitution", 0.0), given.get("friction", (0.0, 0.0)))
 
 
 def connections(drawing: Drawing) -> dict[str, Connection]:

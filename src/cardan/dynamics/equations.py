@@ -38,6 +38,14 @@ class Stop(NamedTuple):
     is_turn: bool = False
 
 
+class Opening(NamedTuple):
+    """A contact that opens: its name, its restitution, and its static and kinetic friction."""
+
+    name: str
+    restitution: float
+    friction: tuple[float, float]
+
+
 class PoseAlgebra(NamedTuple):
     """Linear algebra of the equations of poses, and the number of each among all equations."""
 
@@ -57,7 +65,8 @@ class Equations:
     ``poses``: the linear algebra without them, None if there are none.  ``inertias``: of joints, by the names of the
     rows of their coordinates, which are no equations; ``joint_inertias``: where these are; ``compliances``: their 1/I,
     zero of equations.  ``weights``: of residuals, zero for these rows.  ``guards``: rows that exclude opposite axes.
-    ``offsets``: of the pieces of a workspace, once they are planned.
+    ``offsets``: of the pieces of a workspace, once they are planned.  ``openings``: contacts that open, whose gaps are
+    the last of the stops; their bounds are zero, in a float behind those of the problem.
     """
 
     def __init__(
@@ -69,6 +78,7 @@ class Equations:
         forces: Forces | None = None,
         metric: FloatArray | None = None,
         inertias: Mapping[str, float] = NONE,
+        openings: Sequence[Opening] = (),
     ) -> None:
         self.system = system
         self.forces = forces
@@ -102,8 +112,11 @@ class Equations:
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
         self.drivers: IntArray = np.array(places, dtype=np.int64).reshape(-1)
         self.timed: IntArray = np.array([position for position, _, _ in system.timed], dtype=np.int64)
+        self.openings = tuple(openings)
+        stops = [*stops, *[Stop(one.name, 0.0, np.inf) for one in openings]]
         self.stops = tuple(stops)
         parameters = {row.constraint: par for row, par in zip(every, ints_at(system, layout.PAR), strict=True)}
+        parameters |= {one.name: self.problem.floats.size for one in openings}
         table = [(number[rows[stop.name]], rows[stop.name], parameters[stop.name]) for stop in stops]
         self.stop_table: AnyArray = np.array(table, dtype=tables.Stop.dtype)
         weights = own[self.stop_table["equation"]]
@@ -121,8 +134,9 @@ class Equations:
         return PoseAlgebra(found.algebra, np.array([number[int(row)] for row in found.equations], dtype=np.int64))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        of_all = (self.system, self.masses, self.gravity, self.stops, self.forces, self.metric, self.inertias)
-        return Equations, of_all
+        limits = self.stops[: len(self.stops) - len(self.openings)]
+        of_all = (self.system, self.masses, self.gravity, limits, self.forces, self.metric, self.inertias)
+        return Equations, (*of_all, self.openings)
 
     def __deepcopy__(self, memo: Any) -> Equations:
         return self

@@ -57,14 +57,7 @@ class GeneralizedAlpha(Integration):
     """A run of the generalised-α method."""
 
     def __init__(self, equations: Any, *arguments: Any, **options: Any) -> None:
-        if equations.stops:
-            names = ", ".join(repr(stop.name) for stop in equations.stops)
-            raise ModelError(f"method 'generalized_alpha' does not stop at the limits {names}; use method='adams'")
-        if WIDTH * len(equations.system.names) > MOST_UNKNOWNS:
-            raise ModelError(
-                f"method 'generalized_alpha' is for up to {MOST_UNKNOWNS // WIDTH} bodies, and there are "
-                f"{len(equations.system.names)}; use method='adams'"
-            )
+        self._refuse(equations)
         super().__init__(equations, *arguments, **options)
         p = equations.problem
         bodies = len(equations.system.names)
@@ -79,6 +72,17 @@ class GeneralizedAlpha(Integration):
         self._has_contacts = bool(equations.system.contacts)
         self._pseudo: FloatArray = np.empty(0)  # a
         self._multipliers: FloatArray = np.zeros(self._rows.size)
+
+    def _refuse(self, equations: Any) -> None:
+        """ModelError if a run cannot consider a part of the model."""
+        if equations.stops:
+            names = ", ".join(repr(stop.name) for stop in equations.stops)
+            raise ModelError(f"method 'generalized_alpha' does not stop at the limits {names}; use method='adams'")
+        if WIDTH * len(equations.system.names) > MOST_UNKNOWNS:
+            raise ModelError(
+                f"method 'generalized_alpha' is for up to {MOST_UNKNOWNS // WIDTH} bodies, and there are "
+                f"{len(equations.system.names)}; use method='adams'"
+            )
 
     def begin(self, released: int = -1) -> int:
         """Project the start, and take a = v̇."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from cardan.constraints.signal import UndefinedError
 from cardan.dynamics import tables
+from cardan.dynamics.contact_events import ContactEvent
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.limit_conflicts import Push, find_push, is_contradicted
 from cardan.dynamics.tables import HISTORY, RULES, WIDTH, Control, Driver, MotionJob, Rule, Weights, Work
@@ -143,7 +144,7 @@ class Integration:
         self.times: FloatArray = np.ascontiguousarray(times, dtype=np.float64)
         self.q, self.v = q.copy(), v.copy()
         n, n6 = e.equations.size, WIDTH * len(e.system.names)
-        self.floats = e.problem.floats.copy()
+        self.floats = np.append(e.problem.floats, 0.0) if e.openings else e.problem.floats.copy()
         drivers = e.drivers.size // 2 + e.timed.size
         self._ahead = max(LEAST_AHEAD, AHEAD // max(1, drivers))
         self.drive: FloatArray = np.zeros((max(1, self._ahead * drivers), 3))  # Jets
@@ -181,7 +182,7 @@ class Integration:
         )
         self._has_feedback = stabilization == "baumgarte"
         self.step = step or span
-        self.events: list[Event] = []
+        self.events: list[Event | ContactEvent] = []
         self.push: Push | None = None  # what ended the run at a stop
         self._tried: FloatArray | None = None  # a row of the results: where steps are bisected
         self._returns = bool(rtol) and is_smooth  # to a mark, if no step meets rtol

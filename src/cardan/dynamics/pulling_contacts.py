@@ -59,8 +59,12 @@ def _rows(equations: Equations, connections: Mapping[str, Connection]) -> dict[s
     """The number of the equation of each contact that has a side."""
     starts = {row.constraint: row.start for row in equations.system.rows}
     numbers = {int(row): k for k, row in enumerate(equations.equations)}
+    opening = {one.name for one in equations.openings}
     return {
         name: numbers[starts[name]]
         for name, touch in equations.system.index.contacts.items()
-        if name in connections and connections[name].kind.role is Role.CONTACT and not touch.pair.crossed
+        if name not in opening
+        and name in connections
+        and connections[name].kind.role is Role.CONTACT
+        and not touch.pair.crossed
     }

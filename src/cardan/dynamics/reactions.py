@@ -308,7 +308,8 @@ def drift(equations: Equations, times: FloatArray, q: FloatArray) -> FloatArray:
     drive: FloatArray = np.array(values).reshape(len(signals), len(times)).T.copy()
     largest = np.empty(len(times))
     job, _, _owner = _job(equations, writes=True)
-    limits = equations.stop_table.view(np.int64), equations.bounds.view(np.float64)
+    count = len(equations.stops) - len(equations.openings)  # limits, before the contacts that open
+    limits = equations.stop_table[:count].view(np.int64), equations.bounds[:count].view(np.float64)
     _reactions.drift(job, places, drive, weights, *limits, np.ascontiguousarray(q), largest, *_work(equations))
     return largest
 

@@ -243,6 +243,10 @@ class _Encoder:
         return {**{word: self.value(array) for word, array in plain.items()}, **own, **gravity}
 
     def _simulation(self, simulation: Simulation) -> dict[str, Any]:
+        if simulation._record is not None:
+            raise ModelError(
+                "a simulation with contacts that open, or bodies that collide, cannot be saved yet; save its states"
+            )
         words = ("_results", "status", "reason", "_notes", "steps", "refused", "error", "_redundant", "events")
         own = {word: self.value(getattr(simulation, word)) for word in words}
         return {**own, "equations": self.value(simulation._equations)}

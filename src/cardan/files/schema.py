@@ -146,7 +146,8 @@ def schema() -> dict[str, Any]:
     named = {"type": "array", "items": {"type": "string"}}
     bodies = {"anyOf": [{"const": "all"}, named]}
     exclude = {"type": "array", "items": {"anyOf": [{"type": "string"}, named | {"minItems": 2, "maxItems": 2}]}}
-    of_collisions = (bodies, exclude, NUMBER, {"type": "boolean"})
+    friction = {"anyOf": [NUMBER, _list(2)]}
+    of_collisions = (bodies, exclude, NUMBER, {"type": "boolean"}, NUMBER, friction)
     kinds = "|".join(KINDS)
     primitive = {
         "arguments": _map({"type": "string", "pattern": rf"^({kinds})( of \w+)?$"}),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from cardan.calls import parameters_of
 from cardan.dynamics import loads
 from cardan.dynamics.loads import LoadKind
 from cardan.joints import REGISTRY as JOINTS
@@ -39,7 +40,7 @@ BODY: Final = ("position", "orientation", "mass", "inertia", "center", "frames",
 POSE: Final = ("time", "bodies", "angles", "variables")
 PARAMETER: Final = ("value", "lower", "upper", "period")
 KNIFE_EDGE: Final = ("kind", "frame", "relative_to")
-COLLISIONS: Final = ("bodies", "exclude", "margin", "joined")
+COLLISIONS: Final = ("bodies", "exclude", "margin", "joined", "restitution", "friction")
 POSED: Final = ("position", "orientation", "velocity", "angular_velocity")
 PRIMITIVE: Final = ("arguments", "parameters", "unit", "rows")
 ENDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -120,12 +121,12 @@ def _contact(name: str) -> Spec:
     """A contact: its ends are the arguments that are faces, frames or points."""
     ends, options = [], {}
     method = getattr(Mechanism, name)
-    for parameter in list(inspect.signature(method).parameters.values())[2:]:
+    for parameter in parameters_of(method)[2:]:
         word = str(parameter.annotation).partition(" ")[0]
         if word in ("Attachment", "Frame", "Point"):
             takes = "face" if word == "Attachment" else word.lower()
             ends.append((parameter.name, takes, parameter.default is parameter.empty))
-        elif parameter.name not in ("query", "unilateral"):  # an object of Python; False is its only value
+        elif parameter.name != "query":  # an object of Python
             options[parameter.name] = _option(method, parameter)
     return Spec(name, tuple(ends), options)
 

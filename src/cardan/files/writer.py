@@ -255,6 +255,10 @@ class _Writer:
             found["exclude"] = [list(item) if isinstance(item, tuple) else item for item in one.exclude]
         if one.margin:
             found["margin"] = self.number(("collisions", one.name, "margin"), one.margin, "length")
+        if one.restitution:
+            found["restitution"] = one.restitution
+        if one.friction != (0.0, 0.0):
+            found["friction"] = list(one.friction)
         return found | ({"joined": True} if one.joined else {})
 
     def _joint(self, joint: Joint) -> dict[str, Any]:

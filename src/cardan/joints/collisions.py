@@ -20,7 +20,7 @@ class Collisions:
 
     ``bodies``: their names; None for all that have a solid, also those that are added later.  ``exclude``: names of
     bodies, and pairs of names, that may overlap.  ``margin`` [m]: the least gap.  ``joined``: whether pairs that a
-    joint connects must not overlap either.
+    joint connects must not overlap either.  ``restitution``, ``friction``, (static, kinetic): of hits between them.
     """
 
     name: str
@@ -29,6 +29,8 @@ class Collisions:
     margin: float
     joined: bool
     _model: Any
+    restitution: float = 0.0
+    friction: tuple[float, float] = (0.0, 0.0)
 
     @property
     def excluded(self) -> list[tuple[str, str]]:
@@ -51,11 +53,13 @@ class Collisions:
         named = None if self.bodies is None else tuple(one for one in self.bodies if one != body)
         if named is not None and len(named) < 2:
             return None
-        return Collisions(self.name, named, kept, self.margin, self.joined, self._model)
+        return Collisions(
+            self.name, named, kept, self.margin, self.joined, self._model, self.restitution, self.friction
+        )
 
     def description(self) -> tuple[Any, ...]:
         """Everything that defines it, as values that compare."""
-        return self.name, self.bodies, self.exclude, self.margin, self.joined
+        return self.name, self.bodies, self.exclude, self.margin, self.joined, self.restitution, self.friction
 
     def __repr__(self) -> str:
         told = "all bodies" if self.bodies is None else ", ".join(map(repr, self.bodies))

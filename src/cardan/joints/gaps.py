@@ -121,6 +121,13 @@ class Colliding:
                 return None if is_free else one.margin
         return None
 
+    def impact(self, a: str, b: str) -> tuple[float, tuple[float, float]]:
+        """Restitution and friction (static, kinetic) of two bodies; the last set that has both decides."""
+        for one, own, *_ in reversed(self._sets):
+            if a in own and b in own:
+                return one.restitution, one.friction
+        return 0.0, (0.0, 0.0)
+
     def every_pair(self) -> Iterator[tuple[str, str]]:
         """Every pair of bodies with a solid that a set has."""
         names = list(dict.fromkeys(self.owners))

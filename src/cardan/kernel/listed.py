@@ -112,6 +112,7 @@ LISTED: Final = {
     "cardan.interact._hands": {"_evaluate": "EVALUATOR"},
     "cardan.interact._kinematic": {"_cycle": "EVALUATOR"},
     "cardan.interact._servo": {"_idle": "EVALUATOR", "serve": "q1C q1C d1C d1C d1C q1C d1C d1C"},
+    "cardan.interact._touching": {"_act": "EVALUATOR"},
     "cardan.joints._closest": {
         "closest": "PRIMITIVE",
         "closest_curvature": "PRIMITIVE",
@@ -131,6 +132,7 @@ LISTED: Final = {
         "fill_columns": "q q1C q1C q1C q1C q1C q1C b",
         "fill_updates": "q q1C q1C q1C q1C",
     },
+    "cardan.math._cone": {"_solve": "EVALUATOR", "solve": "q q q1C d1C d1C d1C d1C d1C d1C"},
     "cardan.math._dense": {"solve_definite": "q d1C d d1C d1C"},
     "cardan.math._null_space": {"reflect": "q q d1C d d1C d1C q1C q1C", "expand": "q q q d1C d1C q1C d1C d1C"},
     "cardan.solvers._algorithm_1": {"_solve": "EVALUATOR"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from cardan import joints
 from cardan.calls import explained, explains
@@ -165,9 +165,9 @@ class Building(Methods):
         mode: Literal["slide", "roll", "roll_without_spin"] = "slide",
         side: Literal["outside", "inside", "crossing"] = "outside",
         start: InSI = None,
-        unilateral: bool = False,
         jacobian: Literal["exact", "differences"] = "exact",
         query: Any = None,
+        **opening: Unpack[contacts.Opening],
     ) -> Joint:
         """Two faces that touch in a point: ``face = body.attach(cd.geometry.sphere(0.1))``.
 
@@ -180,14 +180,17 @@ class Building(Methods):
         start: parameters on both faces near which the contact is searched for, if it is not known from a state; it
         chooses one of several contacts.  Contact coordinates are in the states; ``state.contact(name)`` gives point,
         normal, gap and parameters.
-        unilateral: contacts are bilateral, so only False is accepted; the results note contacts that pull.
+        unilateral: False for a contact that never opens; the results note where it pulls.  True for one that only
+        pushes: faces touch or are apart, and hit each other in :meth:`simulate`.
+        restitution: of a unilateral contact, from 0 to 1: the part of the normal speed that a hit returns.
+        friction: of a unilateral contact: a coefficient, or two, (static, kinetic).
         jacobian: "differences" finds the closest points of the faces, and the derivatives by differences, as the papers
         do.  It serves solids and meshes (``body.attach(cd.shapes.sphere(0.1))``), and with ``query`` any object whose
         ``closest_pair(pose)`` gives ``points``, shape (2, 3) [m], on a and b in the axes of face_a, for a pose
         (x, y, z, e0, e1, e2, e3) of face_b relative to face_a.  Such faces are outside each other, with a clearance of
         1e-6 of their size, and slide or roll in assemblies, diagnoses and :meth:`solve_rates`; motions refuse them.
         """
-        given = (mode, side, start, unilateral, jacobian, query)
+        given = (mode, side, start, jacobian, query, opening)
         with self._model.lock:
             return contacts.contact(self._model, name, face_a, face_b, *given)
 
@@ -260,6 +263,8 @@ class Building(Methods):
         margin: Length = 0.0,
         joined: bool = False,
         name: str = "collisions",
+        restitution: float = 0.0,
+        friction: Any = 0.0,
     ) -> Collisions:
         """Bodies that must not overlap: ``m.collide("all")``, or ``m.collide([a, b, m.ground])``.
 
@@ -271,9 +276,10 @@ class Building(Methods):
         without freedom hold together are always excluded.
         margin [m]: the least gap.  name: of this set of collisions, for m.remove(name).  If two sets have the same
         pair, the one that was added last decides.
+        restitution, friction: of hits between these bodies in :meth:`simulate`, as of :meth:`contact`.
         """
         with self._model.lock:
-            return collisions.add(self._model, name, bodies, exclude, margin, joined)
+            return collisions.add(self._model, name, bodies, exclude, margin, joined, (restitution, friction))
 
     def remove(self, name: str | Body | Joint | Load | Parameter | Collisions, *, joints: bool = False) -> None:
         """Remove a load, a joint, a rate row, a body, a set of collisions, or a parameter that nothing uses.

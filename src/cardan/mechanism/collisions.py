@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cardan.errors import ModelError
 from cardan.joints.collisions import Collisions
 from cardan.joints.ownership import named_body
+from cardan.mechanism.contacts import checked_friction, checked_restitution
 from cardan.system import check
 from cardan.system.parts import Body
 
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
-def add(model: Model, name: str, bodies: Any, exclude: Any, margin: Any, joined: Any) -> Collisions:
-    """See :meth:`cardan.Mechanism.collide`."""
+def add(
+    model: Model, name: str, bodies: Any, exclude: Any, margin: Any, joined: Any, impact: tuple[Any, Any] = (0.0, 0.0)
+) -> Collisions:
+    """See :meth:`cardan.Mechanism.collide`.  impact: restitution and friction."""
     name = model.new_name(name, "a set of collisions")
     what = f"collide {name!r}"
     valid = "it must be 'all', or a list of bodies or their names"
@@ -39,6 +42,8 @@ def add(model: Model, name: str, bodies: Any, exclude: Any, margin: Any, joined:
         check.positive(margin, f"{what}: margin", zero=True),
         check.flag(joined, f"{what}: joined"),
         model,
+        checked_restitution(what, impact[0]),
+        checked_friction(what, impact[1]),
     )
     empty = [] if chosen is None else made.without_solid
     if empty:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -17,10 +17,19 @@ from cardan.system.parts import Frame
 
 if TYPE_CHECKING:
     from cardan.mechanism.model import Model
+    from cardan.quantities import InSI
     from cardan.system.attachments import Attachment
 
 _contacts = LazyModule("cardan.joints.contacts")
 _geometry = LazyModule("cardan.geometry")
+
+
+class Opening(TypedDict, total=False):
+    """Options of a contact that opens: see :meth:`cardan.Mechanism.contact`."""
+
+    unilateral: bool
+    restitution: InSI
+    friction: InSI
 
 
 def contact(
@@ -31,21 +40,36 @@ def contact(
     mode: Any,
     side: Any = "outside",
     start: tuple[Any, Any] | None = None,
-    unilateral: bool = False,
     jacobian: Any = "exact",
     query: Any = None,
+    opening: Opening | None = None,
 ) -> Joint:
     """See :meth:`cardan.Mechanism.contact`."""
+    own = opening or {}
+    if unknown := [word for word in own if word not in Opening.__annotations__]:
+        raise check.unknown(unknown[0], "argument of a contact", [*Opening.__annotations__])
+    unilateral, impact = own.get("unilateral", False), (own.get("restitution", 0.0), own.get("friction", 0.0))
     name = model.new_name(name, "a contact")
     what = f"contact {name!r}"
     check.choice(mode, f"{what}: mode", ("slide", "roll", "roll_without_spin"))
     check.choice(side, f"{what}: side", ("outside", "inside", "crossing"))
     check.choice(jacobian, f"{what}: jacobian", ("exact", "differences"))
-    if check.flag(unilateral, f"{what}: unilateral"):
+    opens = check.flag(unilateral, f"{what}: unilateral")
+    restitution, friction = checked_restitution(what, impact[0]), checked_friction(what, impact[1])
+    if not opens and (restitution or friction != (0.0, 0.0)):
+        word, value = ("restitution", impact[0]) if restitution else ("friction", impact[1])
+        raise ModelError(f"{what}: {word} is {value!r}, but the contact does not open; give unilateral=True with it")
+    if opens and mode != "slide":
         raise ModelError(
-            f"{what}: unilateral is True, but contacts do not open yet; leave it out, and read the notes of the "
-            "result, which name contacts that pull"
+            f"{what}: unilateral is True, but mode is {mode!r}; a contact that opens rolls where its friction holds: "
+            "leave mode out, and give friction="
         )
+    if opens and jacobian == "differences":
+        raise ModelError(
+            f"{what}: unilateral is True, but jacobian is 'differences'; a contact that opens needs 'exact'"
+        )
+    if opens and side == "crossing":
+        raise ModelError(f"{what}: unilateral is True, but side is 'crossing'; curves that cross have no inside")
     if jacobian == "differences":
         near = _contacts.closest_pair(what, (face_a, face_b), side, mode, start, query)
         ends = (face_a.frame, face_b.frame)
@@ -57,7 +81,36 @@ def contact(
     options: tuple[tuple[str, Any], ...] = (("mode", mode), ("side", side))
     if start is not None:
         options += (("start", pair.in_order(pair.start)),)
+    if opens:
+        if pair.crossed:
+            raise ModelError(f"{what}: unilateral is True, but curves that cross in space have no inside")
+        options += (("unilateral", True),)
+        options += (("restitution", restitution),) if restitution else ()
+        options += (("friction", friction),) if friction != (0.0, 0.0) else ()
     return _add(model, joints.contact, name, pair, (face_a.frame, face_b.frame), mode, options)
+
+
+def checked_restitution(what: str, given: Any) -> float:
+    """A coefficient of restitution, from 0 to 1."""
+    value = check.number(given, f"{what}: restitution")
+    if not 0.0 <= value <= 1.0:
+        raise ModelError(f"{what}: restitution is {value:g}; it must be from 0 to 1")
+    return value
+
+
+def checked_friction(what: str, given: Any) -> tuple[float, float]:
+    """Coefficients of static and kinetic friction, from one number or two."""
+    if isinstance(given, list | tuple | np.ndarray):
+        static, kinetic = check.numbers(given, 2, f"{what}: friction")
+    else:
+        static = kinetic = check.number(given, f"{what}: friction")
+    for value in (static, kinetic):
+        check.positive(value, f"{what}: friction", zero=True)
+    if kinetic > static:
+        raise ModelError(
+            f"{what}: friction is {given!r}, (static, kinetic); the kinetic coefficient must not exceed the static one"
+        )
+    return static, kinetic
 
 
 def wheel(model: Model, name: str, frame: Frame, radius: float, face: Attachment | None) -> Joint:

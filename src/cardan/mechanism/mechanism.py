@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 # Loaded on first use, so that building a model does not wait for them.
 _apart = LazyModule("cardan.analysis.apart")
+_one_sided = LazyModule("cardan.analysis.one_sided")
 _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _build = LazyModule("cardan.dynamics.build")
@@ -73,6 +74,13 @@ def _refuse(drawing: Any, what: str) -> None:
     """ModelError if a mechanism has collisions, which ``what`` does not consider yet."""
     if drawing.contents.collisions:
         _apart.refuse(drawing, what)
+
+
+def _refuse_opening(drawing: Any, what: str) -> Any:
+    """The drawing; ModelError if it has contacts that open, which ``what`` does not consider yet."""
+    if drawing.contents.opening:
+        _one_sided.refuse(drawing, what)
+    return drawing
 
 
 @explains(constructor=True)
@@ -270,6 +278,8 @@ class Mechanism(Building):
         result = _assemble.assemble(system, start, time, own, workers)
         if not result.ok:
             result._drawing = drawing
+        elif drawing.contents.opening:
+            _one_sided.refuse_overlaps(drawing, result.state)
         return result
 
     def assemble_many(
@@ -295,7 +305,8 @@ class Mechanism(Building):
         options: as of :meth:`assemble`; ``max_seconds`` is for all starts together.
         """
         own: AssemblyOptions = _options.assembly_options(options, changes)
-        given = (self._model.drawing, starts, time, free, values, own, workers, progress)
+        drawing = _refuse_opening(self._model.drawing, "assemble_many")
+        given = (drawing, starts, time, free, values, own, workers, progress)
         return _batch.assemble_many(*given)
 
     def move(
@@ -314,7 +325,7 @@ class Mechanism(Building):
         times: increasing, or decreasing.  max_seconds: for the whole call.  progress: called with the part done.
         Interrupted by the keyboard, it returns what was reached.
         """
-        drawing = self._model.begin("move", start)
+        drawing = _refuse_opening(self._model.begin("move", start), "move")
         options = {"tolerance": tolerance, "max_seconds": max_seconds, "progress": progress}
         motion: Motion
         if drawing.contents.collisions:
@@ -337,11 +348,12 @@ class Mechanism(Building):
 
         options: a :class:`cardan.SimulationOptions`, which explains them.  Its fields may also be given one by one:
         ``step`` or ``rtol``, ``times``, ``method``, ``max_step``, ``max_seconds``, ``progress``, ``stabilization``,
-        ``gain``, ``tolerance``.
+        ``gain``, ``tolerance``, ``contacts``, ``impacts``.
         If it is interrupted by the keyboard, the result contains what was reached.
         """
         drawing = self._model.begin("simulate", state)
-        _refuse(drawing, "simulate")
+        if (changes.get("contacts") or getattr(options, "contacts", "auto")) != "steps":
+            _refuse(drawing, "simulate")
         simulation: Simulation = _simulate.simulate(drawing, duration, state, options, changes)
         simulation._source = self, drawing.contents.edits
         return simulation
@@ -356,7 +368,7 @@ class Mechanism(Building):
         force at rest.  Reactions and efforts: ``eq.reaction("A")``, ``eq.effort("motor")``.
         tolerance: of the assembly at the start, as in :meth:`assemble`.
         """
-        drawing = self._model.begin("equilibrium", state)
+        drawing = _refuse_opening(self._model.begin("equilibrium", state), "equilibrium")
         found: Equilibrium = _equilibrium.find_equilibrium(drawing, state, max_iterations, tolerance)
         if drawing.contents.collisions:
             _apart.refuse_touching(drawing, "equilibrium", found.state)
@@ -370,7 +382,7 @@ class Mechanism(Building):
         state: at rest, in equilibrium, such as ``m.equilibrium().state``.  Drivers keep the values of its time.
         tolerance: of the assembly of the state, as in :meth:`assemble`.
         """
-        drawing = self._model.begin("linearize", state)
+        drawing = _refuse_opening(self._model.begin("linearize", state), "linearize")
         if drawing.contents.collisions:
             _apart.refuse_touching(drawing, "linearize", self.assemble(state, tolerance=tolerance).state)
         return _vibration.linearize(drawing, state, tolerance)
@@ -383,7 +395,7 @@ class Mechanism(Building):
         What they leave free has the least kinetic energy.  Raises ModelError, with names, if rates contradict each
         other.
         """
-        drawing = self._model.drawing
+        drawing = _refuse_opening(self._model.drawing, "solve_rates")
         if drawing.contents.collisions:
             _apart.refuse_touching(drawing, "solve_rates", state)
         return _solve_rates.solve_rates(drawing, state, given)
@@ -413,7 +425,8 @@ class Mechanism(Building):
         hand: "constraint" or "spring", what grasps are in a dynamic session; see :meth:`Session.grasp`.
         """
         drawing = self._model.begin("session", state)
-        _refuse(drawing, "session")
+        if drawing.contents.opening:
+            _one_sided.refuse(drawing, "session")
         options = {"mode": mode, "rate": rate, "hand": hand, "time": time, "closed": closed}
         options |= {"formulation": formulation, "tolerance": tolerance}
         return _session.Session(drawing, self, state, **options)
@@ -427,7 +440,7 @@ class Mechanism(Building):
         motions along which every residual stays within it count as free.
         free: parameters that are unknowns too; one that nothing determines is reported as a freedom, by name.
         """
-        drawing = self._model.drawing
+        drawing = _refuse_opening(self._model.drawing, "diagnose")
         if state is None:
             state = drawing.system.state()
         elif not isinstance(state, State):
@@ -443,7 +456,7 @@ class Mechanism(Building):
         Rows are in the order of m.joints; columns are (δr in world, δθ in body axes) of each body, in the order of
         m.bodies.  sparse: of the Jacobian; None: if it is large.  See :class:`cardan.ConstraintEquations`.
         """
-        drawing = self._model.drawing
+        drawing = _refuse_opening(self._model.drawing, "constraint_equations")
         if drawing.contents.collisions and joint is None:
             _apart.refuse_touching(drawing, "constraint_equations", state)
         return _linearise.constraint_equations(drawing, state, joint, sparse)
@@ -464,7 +477,7 @@ class Mechanism(Building):
         joints; or "drivers", or the names of some drivers: one column for each, [per rad or per m], along the motion
         that the joints allow, with the other drivers at rest.
         """
-        drawing = self._model.drawing
+        drawing = _refuse_opening(self._model.drawing, "jacobian")
         if drawing.contents.collisions and by != "bodies":
             _apart.refuse_touching(drawing, "jacobian by drivers", state)
         return _linearise.jacobian(drawing, of, state, by, sparse)
@@ -502,7 +515,7 @@ class Mechanism(Building):
         parameters: None for all.  Drivers keep their values.  Where a freedom is left, the poses change as little as
         possible, and ``result.unique`` tells which outputs depend on that choice.
         """
-        drawing = self._model.drawing
+        drawing = _refuse_opening(self._model.drawing, "sensitivity")
         if drawing.contents.collisions:
             _apart.refuse_touching(drawing, "sensitivity", state)
         return _sensitivity.sensitivity(drawing, state, outputs, parameters, tolerance)
@@ -526,7 +539,7 @@ class Mechanism(Building):
         Values may be beyond the bounds of a parameter.
         seed: of the draws, which depend on the names of the parameters, not on their order.
         """
-        drawing = self._model.drawing
+        drawing = _refuse_opening(self._model.drawing, "tolerances")
         if drawing.contents.collisions:
             _apart.refuse_touching(drawing, "tolerances", state)
         given = (outputs, tolerances, samples, seed, distribution, workers)

@@ -28,13 +28,14 @@ class Contents:
     """The items of a mechanism between two edits.
 
     ``edits``: how often it had been edited.  ``records``: of the bodies.  ``book``: of the formulas, frozen.
-    Joints, rate rows and loads are of layers above; they have a name, a kind and relations.  ``inertias``: of the
-    coordinates of joints that have one [kg m² or kg], by the names of the joints.
+    Joints, rate rows and loads are of layers above; they have a name, a kind and relations.  ``opening``: contacts that
+    open, which are no equations of poses; ``closed``: the other joints.  ``inertias``: of the coordinates of joints
+    that have one [kg m² or kg], by the names of the joints.
     """
 
     __slots__ = (
-        *("_colliding", "_used", "bodies", "book", "collisions", "display", "edits", "ground", "inertias", "joints"),
-        *("loads", "name", "parameters", "rate_rows", "records"),
+        *("_colliding", "_used", "bodies", "book", "closed", "collisions", "display", "edits", "ground", "inertias"),
+        *("joints", "loads", "name", "opening", "parameters", "rate_rows", "records"),
     )
 
     def __init__(self, model: Any) -> None:
@@ -42,6 +43,10 @@ class Contents:
         self.name: str = model.name
         self.ground: Body = model.ground
         self.joints: Mapping[str, Any] = model.joints.copy()
+        self.opening: list[Any] = []
+        self.closed: list[Any] = []
+        for one in self.joints.values():
+            (self.opening if ("unilateral", True) in one.parameters else self.closed).append(one)
         self.inertias: Mapping[str, float] = model.inertias.copy()
         self.rate_rows: Mapping[str, Any] = model.rate_rows.copy()
         self.loads: Mapping[str, Any] = model.loads.copy()
@@ -178,15 +183,17 @@ class Drawing:
         if not c.records:
             raise ModelError(f"mechanism {c.name!r} has no bodies; add one with m.body(name)")
         rows = list(c.rate_rows.values()) if c.rate_rows else ()
-        joints = [*c.joints.values(), *also]
-        made = System(c.records, joints, self.counted_angles(), references, rows, self.values, c.display)
+        also = list(also)
+        joints = [*c.closed, *also]
+        angles = self.counted_angles([joint for joint in also if joint in c.opening] if c.opening else ())
+        made = System(c.records, joints, angles, references, rows, self.values, c.display)
         made.index.contents = c
         return made
 
     def counted_angles(self, also: Iterable[Any] = ()) -> list[CountedAngle]:
         """Angles whose whole turns are counted: those of all joints, if any relation reads one; also: other items."""
         c = self.contents
-        items = [*c.joints.values(), *c.rate_rows.values(), *also]
+        items = [*c.closed, *c.rate_rows.values(), *also]
         needed = [counted for item in items for relation in item.relations for counted in relation.counted_angles]
         if not needed:
             return []
@@ -308,6 +315,7 @@ class Drawing:
         for slot in Contents.__slots__:
             setattr(made, slot, getattr(self.contents, slot))
         made.joints, made._used = {**self.contents.joints, joint.name: joint}, None
+        made.closed = [*self.contents.closed, joint]
         return Drawing(made, self.gravity, self.values)
 
     def __deepcopy__(self, memo: Any) -> Drawing:

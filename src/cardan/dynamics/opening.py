@@ -1,0 +1,197 @@
+"""A run with contacts that open: watched while they are open, equations while they are closed, and hits between.
+
+The row of such a contact is its gap.  It is a stop with the lower bound zero (:mod:`cardan.dynamics._stops`): the end
+of a step is placed where the gap becomes zero, or where the force of a closed contact does.  Here are the hits, with
+restitution (:mod:`cardan.dynamics.impacts`), and the end of infinitely many of them.
+
+With a constant approach a of the faces without contact, hits at speeds e^k u follow each other after 2 e^k u/a.  They
+end after 2 e u/(a (1 − e)).  Once bounces are lower than LOWEST, this rest is summed, and the contact closes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from cardan.coordinates import formulations
+from cardan.dynamics import impacts, tables
+from cardan.dynamics.contact_events import ContactEvent, ContactEventKind
+from cardan.dynamics.equations import Equations
+from cardan.dynamics.integrate import REACHED, RESTING, Integration
+from cardan.errors import ModelError
+from cardan.system import tables as layout
+from cardan.system.state import FloatArray
+
+LOWEST: Final = 1e-8  # of the extent: lower bounces, of a sequence that accumulates, are summed
+SHORTEST: Final = 1e-3  # s: the rest of such a sequence is not longer
+SEQUENCE: Final = 3  # hits with the same ratio of speeds make a sequence
+SAME_RATIO: Final = 1e-2  # of the ratio of speeds of two hits to e
+POLISHED: Final = 1e-6  # of the extent, or rad: a hit is not moved farther to the time at which the gap is zero
+OVERLAP: Final = 1e-9  # of the extent: faces that overlap by more at the start are refused
+MOST_HITS: Final = 50_000  # of one run
+DENSE: Final = 1 + tables.LOCKED  # status of a run: too many hits
+MOST_AT_ONCE: Final = 200  # besides ten per contact: hits within the least step
+
+
+class Loss(NamedTuple):
+    """Energy [J] that hits took at a time [s]."""
+
+    time: float
+    energy: float
+
+
+class OpeningRun(Integration):
+    """A run of a mechanism with contacts that open."""
+
+    def __init__(self, equations: Equations, *given: Any, impacts: str = "together", **options: Any) -> None:
+        """given, options: of :class:`Integration`.  impacts: "together" or "in_turn"."""
+        self._impacts = impacts
+        self.losses: list[Loss] = []
+        self.laws: dict[str, float] = {}  # laws of restitution in place of Newton's, with the first time
+        self._hits: dict[int, list[tuple[float, float]]] = {}  # by number: times and speeds of a sequence
+        self._count = 0
+        self._has_begun = False
+        super().__init__(equations, *given, **options)
+
+    @property
+    def _first(self) -> int:
+        """The number of the first stop that is a contact."""
+        return len(self.equations.stops) - len(self.equations.openings)
+
+    def begin(self, released: int = -1) -> int:
+        """See :meth:`Integration.begin`; before it, the time of a hit is made exact."""
+        k = int(self.control.event) - 1
+        if k >= self._first and released < 0 and self.bounds["side"][k] == 0.0:
+            self._polish(k)
+        elif not self._has_begun:
+            self._refuse_overlaps()
+        self._has_begun = True
+        status = super().begin(released)
+        return DENSE if self._is_dense() and status == tables.RUNNING else status
+
+    def _refuse_overlaps(self) -> None:
+        """ModelError if faces overlap at the start."""
+        values, _ = self._stop_coordinates()
+        for opening, gap in zip(self.equations.openings, values[self._first :].tolist(), strict=True):
+            if gap < -OVERLAP * self.control.length:
+                raise ModelError(
+                    f"contact {opening.name!r}: the faces overlap by {-gap:.3g} m at the start; move them apart"
+                )
+
+    def _polish(self, k: int) -> None:
+        """Move the state along its velocity to where the gap of a contact is zero: it is within EVENT_GAP of that."""
+        values, rates = self._stop_coordinates()
+        if not rates[k] * self.bounds["weight"][k] < -RESTING:
+            return
+        h = -float(values[k] / rates[k])
+        move = h * self.v
+        sizes = np.abs(move.reshape(-1, 2, 3)).max(axis=(0, 2))
+        if not max(sizes[0] / self.control.length, sizes[1]) <= POLISHED:
+            return
+        acceleration = self._pieces.new_a
+        system, poses = self.equations.system, layout.POSE * len(self.equations.system.names)
+        retract = formulations.problem(system, "manifold").retract
+        self.q[:poses] = retract(self.q, move)[:poses]
+        self.v += h * acceleration
+        self.control.time += h
+
+    def _reach_stops(self, released: int) -> bool:
+        """Hits of the contacts that are reached; then every stop holds from which the velocity does not lead away."""
+        hit = self._hit(released)
+        return super()._reach_stops(released) or hit
+
+    def _hit(self, released: int) -> bool:
+        """Let contacts that are closed and approach hit each other; whether there was one."""
+        e, first = self.equations, self._first
+        values, rates = self._stop_coordinates()
+        weights = self.bounds["weight"]
+        near = weights * values < REACHED
+        near[:first] = False
+        if released >= 0:
+            near[released] = False
+        hits = near & (weights * rates < -RESTING) & (self.bounds["side"] == 0.0)
+        if not hits.any():
+            return False
+        jacobian = e.problem.with_floats(self.floats).jacobian(self.q)[1]
+        on: list[int] = np.flatnonzero(near).tolist()
+        active = self.active.copy()
+        active[e.stop_table["equation"][on]] = 0.0
+        rows = jacobian[e.stop_table["row"][on]]
+        W = impacts.responses(e, jacobian, active, rows)
+        u = rates[on]
+        bounces = [bool(hits[k]) and not self._accumulates(k, -float(rates[k])) for k in on]
+        restitution = np.array(
+            [e.openings[k - first].restitution * bounce for k, bounce in zip(on, bounces, strict=True)]
+        )
+        found = impacts.solve(rows @ W, W, u, restitution, self._impacts)
+        self.v += found.change
+        self.losses.append(Loss(self.time, -found.work))
+        if found.law != "Newton":
+            self.laws.setdefault(found.law, self.time)
+        for k, speed, impulse, after in zip(
+            on, u.tolist(), found.impulses.tolist(), found.speeds.tolist(), strict=True
+        ):
+            if hits[k] or impulse > 0.0:
+                self._tell(k, ContactEventKind.HIT, max(0.0, -speed), impulse)
+                self._count += 1
+            if self.bounds["side"][k] != 0.0 and weights[k] * after > RESTING:
+                self._set_side(k, 0.0)
+        return True
+
+    def _accumulates(self, k: int, speed: float) -> bool:
+        """Whether the hits of a contact are the end of a sequence, whose rest is summed."""
+        e = self.equations.openings[k - self._first].restitution
+        past = self._hits.setdefault(k, [])
+        if past and not abs(speed / past[-1][1] - e) <= SAME_RATIO * e:
+            past.clear()
+        past.append((self.time, speed))
+        if len(past) < SEQUENCE or not 0.0 < e < 1.0:
+            del past[:-SEQUENCE]
+            return False
+        approach = -self._gap_acceleration(k)
+        if not approach > 0.0:
+            return False
+        left = 2.0 * e * speed / (approach * (1.0 - e))
+        height = 0.5 * (e * speed) ** 2 / approach
+        if left > SHORTEST or height > LOWEST * float(self.control.length):
+            return False
+        past.clear()
+        self.events.append(
+            ContactEvent(self.time + left, self.equations.stops[k].name, ContactEventKind.ACCUMULATION, speed)
+        )
+        return True
+
+    def _gap_acceleration(self, k: int) -> float:
+        """d²gap/dt² of an open contact, from the accelerations now [m/s²]."""
+        e = self.equations
+        row = int(e.stop_table["row"][k])
+        problem = e.problem.with_floats(self.floats)
+        jacobian = problem.jacobian(self.q)[1]
+        gamma = formulations.gamma(e.system, "manifold", self.q, self.v, self.floats)
+        return float(jacobian[row] @ self._last_acceleration() - gamma[row])
+
+    def _is_dense(self) -> bool:
+        """Whether hits are too many for events."""
+        most = MOST_AT_ONCE + 10 * len(self.equations.openings)
+        recent = self.losses[-most:]
+        at_once = len(recent) == most and recent[-1].time - recent[0].time <= float(self.control.least_step)
+        return self._count > MOST_HITS or at_once
+
+    def _set_side(self, stop: int, side: float) -> None:
+        if stop < self._first:
+            super()._set_side(stop, side)
+            return
+        self.bounds["side"][stop] = side
+        self.active[self.equations.stop_table["equation"][stop]] = 1.0 if side else 0.0
+        self._tell(stop, ContactEventKind.CLOSING if side else ContactEventKind.OPENING)
+
+    def _tell(self, stop: int, kind: ContactEventKind, speed: float = 0.0, impulse: float = 0.0) -> None:
+        self.events.append(ContactEvent(self.time, self.equations.stops[stop].name, kind, speed, impulse))
+
+    def lost_impact(self, times: FloatArray) -> FloatArray:
+        """Energy that hits have taken up to some times [J], shape (times,)."""
+        at: FloatArray = np.array([loss.time for loss in self.losses])
+        sums: FloatArray = np.concatenate([[0.0], np.cumsum([loss.energy for loss in self.losses])])
+        found: FloatArray = sums[np.searchsorted(at, times, side="right")]
+        return found
