@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from scipy.optimize import nnls
 
 from cardan.system.state import FloatArray
 
@@ -30,6 +29,8 @@ def forces(matrix: FloatArray, h: FloatArray) -> FloatArray | None:
     right = np.zeros(len(rows))
     right[-1] = 1.0
     try:
+        from scipy.optimize import nnls
+
         w, _ = nnls(rows, right)
     except RuntimeError:  # too many iterations
         return None
