@@ -56,6 +56,9 @@ def test_what_events_do_not_consider_is_refused_by_name():
     for verb in (m.diagnose, m.equilibrium, m.session, lambda: m.move([0.0, 1.0])):
         with pytest.raises(ModelError, match=r"does not consider contacts that open yet, and 'on' is one"):
             verb()
+    m.collide("all")
+    with pytest.raises(ModelError, match=r"assemble with collisions.*does not consider contacts that open yet"):
+        m.assemble()
 
 
 def test_faces_that_overlap_at_the_start_are_refused():

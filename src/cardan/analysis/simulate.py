@@ -70,7 +70,7 @@ STATUS: Final = {
     tables.NOT_FINITE: (SimulationStatus.NOT_FINITE, "an acceleration is not finite"),
     tables.STEP_TOO_SMALL: (SimulationStatus.STEP_TOO_SMALL, "no step meets rtol"),
     tables.LOCKED: (SimulationStatus.LIMIT, "a driver pushes against a limit"),
-    DENSE: (SimulationStatus.EVENTS, "contacts hit each other too often for events; use contacts='steps'"),
+    DENSE: (SimulationStatus.EVENTS, "contacts hit each other too often for events; give them a smaller restitution"),
     tables.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, f"the joints cannot be kept closed{SMALLER}"),
 }
 

@@ -266,6 +266,8 @@ class Mechanism(Building):
         result: AssemblyResult
         drawing = self._model.drawing if start is None else self._model.begin("assemble", start)
         if drawing.contents.collisions and least is None:
+            if drawing.contents.opening:
+                _one_sided.refuse(drawing, "assemble with collisions")
             result = _apart.assemble_apart(drawing, free, start, time, own, workers)
             if not result.ok:
                 result._drawing = drawing
@@ -273,7 +275,7 @@ class Mechanism(Building):
         system = drawing.with_free(free) if free else drawing.system
         if least is not None:
             if system.variables.free:
-                _refuse(drawing, "assemble with least=")
+                _refuse(_refuse_opening(drawing, "assemble with least="), "assemble with least=")
             return _assemble.assemble_least(system, start, time, own, workers, least)
         result = _assemble.assemble(system, start, time, own, workers)
         if not result.ok:
