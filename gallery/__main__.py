@@ -14,7 +14,7 @@ def write(name: str) -> None:
     if hasattr(script, "tree"):
         from gallery import solids
 
-        solids.write(example.file.with_name(f"{name}.step"), script.tree())
+        solids.write(example.file.with_name(f"{name}.step"), script.tree(), short=True)
     mechanism = script.build()
     if hasattr(script, "tree"):
         for body in mechanism.bodies.values():

@@ -113,10 +113,11 @@ def moved(shape: Any, *pose: Any) -> Any:
     return BRepBuilderAPI_Transform(shape, trsf(*pose), True).Shape()
 
 
-def write(path: Any, tree: Tree, unit: str = "MM", levels: int = 0, times: int = 1) -> None:
+def write(path: Any, tree: Tree, unit: str = "MM", levels: int = 0, times: int = 1, short: bool = False) -> None:
     """tree: [name, shape or list of children, (position, quaternion), colour or None], nested.
 
     levels, times: an assembly has the whole ``times`` times, another one has that assembly as often, and so on.
+    short: without the curves of edges in the parameters of their faces, which makes half the size.
     """
     for printer in Message.DefaultMessenger_s().Printers():
         printer.SetTraceLevel(Message_Gravity.Message_Fail)  # the writer reports every transfer on stdout
@@ -155,8 +156,9 @@ def write(path: Any, tree: Tree, unit: str = "MM", levels: int = 0, times: int =
             shapes.AddComponent(outer, inner, TopLoc_Location(trsf((float(k), 0, 0))))
         inner = outer
     shapes.UpdateAssemblies()
+    writer = STEPCAFControl_Writer()  # makes the settings below known
     Interface_Static.SetCVal_s("write.step.unit", unit)
-    writer = STEPCAFControl_Writer()
+    Interface_Static.SetIVal_s("write.surfacecurve.mode", int(not short))
     writer.SetNameMode(True)
     writer.SetColorMode(True)
     if not writer.Transfer(document) or writer.Write(str(path)) != IFSelect_RetDone:
