@@ -37,6 +37,7 @@ Solve
     m.state_at          the pose in which joint coordinates have given values (forward kinematics)
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
     m.constraint_equations, m.jacobian   C, C_q, γ; Jacobians of points and frames
+    m.motion_equations  M, Q_e, Q_v; m.mass_matrix
     m.session           an operator in the loop: hands move the mechanism; or one solver step at a time
 
 Look
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from cardan.analysis.interference import Interference, Separation
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.motion import Motion, MotionStatus
+    from cardan.analysis.motion_equations import MotionEquations
     from cardan.analysis.options import AssemblyOptions, SpringOptions
     from cardan.analysis.repairs import Repair
     from cardan.analysis.result import AssemblyResult, Status
@@ -145,6 +147,7 @@ _MODULES = {
     "analysis.interference": "Interference Separation",
     "analysis.linearise": "ConstraintEquations",
     "analysis.motion": "Motion MotionStatus",
+    "analysis.motion_equations": "MotionEquations",
     "analysis.options": "AssemblyOptions SpringOptions",
     "analysis.repairs": "Repair",
     "analysis.result": "AssemblyResult Status",
@@ -229,6 +232,7 @@ __all__ = [
     "Mechanism",
     "ModelError",
     "Motion",
+    "MotionEquations",
     "MotionStatus",
     "Parameter",
     "Point",

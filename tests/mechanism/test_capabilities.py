@@ -12,6 +12,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
 import cardan as cd
 from cardan.constraints.registry import Primitive
@@ -21,6 +22,7 @@ from cardan.dynamics import loads
 from cardan.dynamics.functions import Called
 from cardan.files.printing import primitive_rows
 from cardan.joints import REGISTRY
+from cardan.math import euler
 from cardan.view.scene import scene, unpack
 from fuzz.oracles.joints import JOINTS
 from fuzz.oracles.loads import LOADS, Rig
@@ -340,6 +342,25 @@ def equilibrium(m):
         assert lin.stable is eq.stable
 
 
+def equations(m):
+    """C_q, γ, M, Q_e and Q_v in both forms: at rest, accelerations of one form are those of the other."""
+    state = m.assemble().state
+    state = state.with_rates(np.zeros((len(state.names), 6)))
+    found = []
+    for form, width in (("manifold", 6), ("euler_parameters", 7)):
+        c, e = (read(state, sparse=False, coordinates=form) for read in (m.constraint_equations, m.motion_equations))
+        assert c.jacobian.shape == (len(c.rows), width * len(state.names))
+        assert e.mass.shape == (e.applied.size,) * 2 == (width * len(state.names),) * 2
+        B = np.zeros((len(state.names), width, 6))
+        B[:, :3, :3] = np.eye(3)
+        B[:, 3:, 3:] = 0.5 * np.swapaxes(euler.G(state.quaternions), 1, 2) if width == 7 else np.eye(3)
+        B = block_diag(*B)
+        rows = slice(0, len(c.rows) - (width == 7) * len(state.names))
+        found.append((B.T @ e.mass @ B, B.T @ e.applied, (c.jacobian @ B)[rows], c.gamma[rows]))
+    for one, other in zip(*found, strict=True):
+        assert one == pytest.approx(other, abs=1e-12 * max(1.0, np.abs(one).max(initial=0.0)))
+
+
 def clashes(m):
     """Of two bodies with shapes, in a state and over a simulation; the mechanism stays as it is."""
     for name in ("wheel", "carriage"):
@@ -438,14 +459,12 @@ def told(value):
 
 VERBS = (
     *(assemble, assemble_many, diagnose, step, move, simulate, session, equilibrium, copy, pickled, pickle_results),
-    *(clashes, free, sensitivity, view, save, save_and_load),
+    *(equations, clashes, free, sensitivity, view, save, save_and_load),
 )
 
 REFUSED = dict.fromkeys(BY_DIFFERENCES, (move, simulate, clashes, pickle_results, save))  # motions refuse it, by name
 REFUSED["collide"] = (simulate, clashes, pickle_results, save)
-REFUSED["contact that opens"] = (
-    *(assemble_many, diagnose, step, move, pickle_results, sensitivity),
-)
+REFUSED["contact that opens"] = (*(assemble_many, diagnose, step, move, equations, pickle_results, sensitivity),)
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)

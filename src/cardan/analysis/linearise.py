@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,20 +29,28 @@ from cardan.system.system import System
 
 DENSE_ENTRIES: Final = 1_000_000  # of a Jacobian: a larger one is sparse
 WIDTH: Final = 6  # columns of a body
+ORIGIN: Final = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)  # a reference frame that is the body's own
 UNDETERMINED: Final = 1e-6  # of a unit motion that the drivers leave free: a point that moves less is determined
+COORDINATES: Final = {"manifold": WIDTH, "euler_parameters": 7}  # the forms of equations, and columns of a body
 UNMET: Final = 1e-8  # of a unit rate of a driver: a larger residual of the joints means that it is locked
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstraintEquations:
-    """The equations C(q, t) = 0 of a mechanism or of one joint, linearised in one state.
+    """The equations C(q, t) = 0 of a mechanism or of one joint, and A(q) v = b(t) of rate rows, linearised in a state.
 
-    ``value`` C [m or rad], shape (rows,).  ``jacobian`` C_q, shape (rows, 6·bodies): an array, or a scipy.sparse array
-    where it is large.  For each body, in the order of ``bodies``: three columns for δr [m] of its origin in world axes,
-    and three for δθ [rad] in body axes, p ← p ⊗ exp(δθ/2).  ``rate`` = −C_t: velocities (ṙ in world, ω in body axes)
-    obey  C_q v = rate.  ``gamma``: accelerations obey  C_q v̇ = gamma, which contains −C_tt; None if the state has no
-    velocities.  ``rows``: of each row its constraint, its primitive, its number in the primitive, and its unit.
+    ``value`` C [m or rad], shape (rows,); of rate rows A v − b [m/s or rad/s], nan if the state has no velocities.
+    ``jacobian`` C_q or A, shape (rows, 6·bodies): an array, or a scipy.sparse array where it is large.  For each body,
+    in the order of ``bodies``: three columns for δr [m] of its origin in world axes, and three for δθ [rad] in body
+    axes, p ← p ⊗ exp(δθ/2).  ``rate`` = −C_t or b: velocities (ṙ in world, ω in body axes) obey  C_q v = rate.
+    ``gamma``: accelerations obey  C_q v̇ = gamma, which contains −C_tt; None if the state has no velocities.
+    ``rows``: of each row its constraint, its primitive, its number in the primitive, and its unit.
     ``guards``, shape (rows,): rows that only exclude wrong solutions or are limits, and no equations.
+    ``of_rates``, shape (rows,): rows of velocities alone.
+
+    ``coordinates``: "manifold", as above; or "euler_parameters": seven columns per body, for ṙ and ṗ, as the derivative
+    by p of any length (A(p) is quadratic in p), and γ for r̈ and p̈.  Behind the rows of all constraints is then a row
+    pᵀp − 1 for each body, with the body as its constraint.
     """
 
     value: FloatArray
@@ -52,42 +60,42 @@ class ConstraintEquations:
     rows: tuple[tuple[str, str, int, str], ...]
     guards: NDArray[np.bool_]
     bodies: tuple[str, ...]
+    of_rates: NDArray[np.bool_]
+    coordinates: str = "manifold"
 
     def __repr__(self) -> str:
         kind = "dense" if isinstance(self.jacobian, np.ndarray) else "sparse"
-        return f"<ConstraintEquations: {len(self.rows)} rows, {WIDTH * len(self.bodies)} columns, {kind}>"
+        return f"<ConstraintEquations: {len(self.rows)} rows, {self.jacobian.shape[1]} columns, {kind}>"
 
 
-def constraint_equations(drawing: Drawing, given: State | None, joint: Any, sparse: bool | None) -> ConstraintEquations:
+def constraint_equations(
+    drawing: Drawing, given: State | None, joint: Any, sparse: bool | None, coordinates: Any = "manifold"
+) -> ConstraintEquations:
     """See :meth:`cardan.Mechanism.constraint_equations`."""
     state = drawing.checked_state("constraint_equations", given)
     check_own(drawing.contents, "constraint_equations", joint)
-    system = drawing.at(state).system
-    q = _solver_coordinates(system, state)
-    problem = formulations.problem(system, "manifold", time=state.time)
-    value, entries = problem.entries(q)
-    rate, driven = rates.driver_rates(system, problem, state.time, q)
+    check_coordinates("constraint_equations", coordinates)
+    system = drawing.at(state).system.rated
     named = [
-        (row.constraint, row.primitive.name, k, row.primitive.units[k])
+        (row.constraint, row.primitive.name, k, row.primitive.units[k] + ("/s" if row.primitive.of_rates else ""))
         for row in system.rows
         for k in range(row.primitive.rows)
     ]
-    guards = np.array([k in row.primitive.guards for row in system.rows for k in range(row.primitive.rows)], dtype=bool)
-    is_sparse = problem.rows * problem.unknowns > DENSE_ENTRIES if sparse is None else check.flag(sparse, "sparse")
-    jacobian = _at_origins(system, problem, q, entries)
-    gamma = None
-    if state.velocities is not None:
-        v = np.array(state.velocities)
-        arms, turned = _arms(system, q)
-        swung = np.cross(v[:, 3:], arms)
-        centripetal = np.einsum("kij,kj->ki", turned, np.cross(v[:, 3:], swung))
-        v[:, :3] += np.einsum("kij,kj->ki", turned, swung)
-        shift = np.zeros_like(v)
-        shift[:, :3] = centripetal
-        gamma = rates.gamma_at(system, q, v.ravel(), state.time) + driven
-        gamma -= jacobian @ shift.ravel()  # only the columns of δr are used, and these are the solvers' own
+    kinds = [
+        (k in row.primitive.guards, row.primitive.of_rates) for row in system.rows for k in range(row.primitive.rows)
+    ]
+    guards, of_rates = np.array(kinds, dtype=bool).reshape(-1, 2).T
+    linearised = _on_manifold if coordinates == "manifold" else _in_euler_parameters
+    value, jacobian, rate, gamma, v = linearised(system, state)
+    value[: len(named)][of_rates] = np.nan if v is None else (jacobian @ v - rate)[: len(named)][of_rates]
     chosen = _rows_of(system, joint, named)
-    if len(chosen) < len(named):
+    if joint is None and value.size > len(named):
+        named += [(name, "unit_quaternion", 0, "1") for name in system.names]
+        chosen = list(range(len(named)))
+        guards, of_rates = (np.append(flags, np.zeros(len(system.names), dtype=bool)) for flags in (guards, of_rates))
+    entries = jacobian.shape[0] * jacobian.shape[1]
+    is_sparse = entries > DENSE_ENTRIES if sparse is None else check.flag(sparse, "sparse")
+    if len(chosen) < value.size:
         jacobian = jacobian[chosen]
     return ConstraintEquations(
         value[chosen],
@@ -97,7 +105,67 @@ def constraint_equations(drawing: Drawing, given: State | None, joint: Any, spar
         tuple([named[k] for k in chosen]),
         guards[chosen],
         system.names,
+        of_rates[chosen],
+        coordinates,
     )
+
+
+def check_coordinates(what: str, coordinates: Any) -> None:
+    """ModelError if equations are asked for in unknown coordinates."""
+    if not isinstance(coordinates, str) or coordinates not in COORDINATES:
+        raise ModelError(
+            f"{what} was given coordinates={coordinates!r}; it must be {' or '.join(map(repr, COORDINATES))}"
+        )
+
+
+class _Linearised(NamedTuple):
+    """C, C_q in compressed rows, −C_t, γ and the velocities; the last two are None if the state has no velocities."""
+
+    value: FloatArray
+    jacobian: Any
+    rate: FloatArray
+    gamma: FloatArray | None
+    v: FloatArray | None
+
+
+def _on_manifold(system: System, state: State) -> _Linearised:
+    """In columns of δr of the origins and δθ."""
+    q = _solver_coordinates(system, state)
+    problem = formulations.problem(system, "manifold", time=state.time)
+    value, entries = problem.entries(q)
+    rate, driven = rates.driver_rates(system, problem, state.time, q)
+    jacobian = _at_origins(system, problem, q, entries)
+    if state.velocities is None:
+        return _Linearised(value, jacobian, rate, None, None)
+    v = np.array(state.velocities)
+    arms, turned = _arms(system, q)
+    swung = np.cross(v[:, 3:], arms)
+    centripetal = np.einsum("kij,kj->ki", turned, np.cross(v[:, 3:], swung))
+    v[:, :3] += np.einsum("kij,kj->ki", turned, swung)
+    shift = np.zeros_like(v)
+    shift[:, :3] = centripetal
+    gamma = rates.gamma_at(system, q, v.ravel(), state.time) + driven
+    gamma -= jacobian @ shift.ravel()  # only the columns of δr are used, and these are the solvers' own
+    return _Linearised(value, jacobian, rate, gamma, np.array(state.velocities).ravel())
+
+
+def _in_euler_parameters(system: System, state: State) -> _Linearised:
+    """In columns of ṙ of the origins and ṗ, with a row pᵀp − 1 for each body at the end."""
+    form, count = "euler_parameters", len(system.names)
+    here: System = system.cached("at origins", lambda: system.with_references(np.tile(ORIGIN, (count, 1))))
+    q = _solver_coordinates(here, state)
+    problem = formulations.problem(here, form, time=state.time)
+    value, entries = problem.entries(q)
+    plain = formulations.problem(here, "manifold", time=state.time)
+    rate, driven = (np.append(one, np.zeros(count)) for one in rates.driver_rates(here, plain, state.time, q))
+    jacobian = _compressed(problem, entries, COORDINATES[form])
+    if state.velocities is None:
+        return _Linearised(value, jacobian, rate, None, None)
+    p = q[: layout.POSE * count].reshape(count, layout.POSE)[:, 3:]
+    dp = euler.rate_from_body(p, np.asarray(state.velocities)[:, 3:])
+    v = np.concatenate([np.asarray(state.velocities)[:, :3], dp], axis=1).ravel()
+    gamma = formulations.gamma(here, form, q, v, here.floats_at(state.time) if here.timed else None)
+    return _Linearised(value, jacobian, rate, gamma + driven, v)
 
 
 def _rows_of(system: System, joint: Any, named: Sequence[tuple[str, str, int, str]]) -> list[int]:
@@ -122,22 +190,26 @@ def _arms(system: System, q: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _at_origins(system: System, problem: Problem, q: FloatArray, entries: FloatArray) -> Any:
     """The Jacobian with respect to the origins of the bodies, in compressed rows."""
+    arms, turned = _arms(system, q)
+    return _compressed(problem, entries, WIDTH, -turned @ euler.tilde(arms))  # δr_ref = δr + lever δθ
+
+
+def _compressed(problem: Problem, entries: FloatArray, width: int, lever: FloatArray | None = None) -> Any:
+    """The Jacobian in compressed rows, with that many columns per body; lever, shape (bodies, 3, 3): of δθ on δr."""
     from scipy.sparse import csr_array  # type: ignore[import-untyped, unused-ignore]
 
-    arms, turned = _arms(system, q)
-    lever = -turned @ euler.tilde(arms)  # δr_ref = δr + lever δθ
     data: list[FloatArray] = []
     columns: list[NDArray[np.int64]] = []
     counts = np.zeros(problem.rows + 1, dtype=np.int64)
     for constraint in constraints(problem.structure):
-        width = WIDTH * len(constraint.blocks)
-        size = constraint.rows * width
-        own = entries[constraint.start : constraint.start + size].reshape(constraint.rows, -1, WIDTH).copy()
-        own[:, :, 3:] += np.einsum("rbi,bij->rbj", own[:, :, :3], lever[constraint.blocks])
-        numbers = (WIDTH * constraint.blocks[:, None] + np.arange(WIDTH)).ravel()
+        size = constraint.rows * width * len(constraint.blocks)
+        own = entries[constraint.start : constraint.start + size].reshape(constraint.rows, -1, width).copy()
+        if lever is not None:
+            own[:, :, 3:] += np.einsum("rbi,bij->rbj", own[:, :, :3], lever[constraint.blocks])
+        numbers = (width * constraint.blocks[:, None] + np.arange(width)).ravel()
         data.append(own.ravel())
         columns.append(np.tile(numbers, constraint.rows))
-        counts[constraint.first + 1 : constraint.first + 1 + constraint.rows] = width
+        counts[constraint.first + 1 : constraint.first + 1 + constraint.rows] = numbers.size
     shape = problem.rows, problem.unknowns
     if not data:
         return csr_array(shape)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cardan.analysis.equilibrium import Equilibrium
     from cardan.analysis.interference import Interference, Separation
     from cardan.analysis.linearise import ConstraintEquations
+    from cardan.analysis.motion_equations import MotionEquations
     from cardan.analysis.options import AssemblyOptions, OptionArguments
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation
@@ -58,6 +59,7 @@ _forward = LazyModule("cardan.joints.forward")
 _freedom = LazyModule("cardan.diagnosis.freedom")
 _interference = LazyModule("cardan.analysis.interference")
 _linearise = LazyModule("cardan.analysis.linearise")
+_motion_equations = LazyModule("cardan.analysis.motion_equations")
 _move = LazyModule("cardan.analysis.move")
 _move_apart = LazyModule("cardan.analysis.move_apart")
 _options = LazyModule("cardan.analysis.options")
@@ -451,17 +453,48 @@ class Mechanism(Building):
         return _apart.diagnose_apart(drawing.at(state), found, state) if drawing.contents.collisions else found
 
     def constraint_equations(
-        self, state: State | None = None, joint: str | Joint | None = None, *, sparse: bool | None = None
+        self,
+        state: State | None = None,
+        joint: str | Joint | None = None,
+        *,
+        sparse: bool | None = None,
+        coordinates: Literal["manifold", "euler_parameters"] = "manifold",
     ) -> ConstraintEquations:
         """Value, Jacobian and γ of all constraints in a state (the authored one where none is given), or of one joint.
 
-        Rows are in the order of m.joints; columns are (δr in world, δθ in body axes) of each body, in the order of
-        m.bodies.  sparse: of the Jacobian; None: if it is large.  See :class:`cardan.ConstraintEquations`.
+        Rows are in the order of m.joints, then rate rows, such as "on.roll" of a contact; columns are (δr in world, δθ
+        in body axes) of each body, in the order of m.bodies.  sparse: of the Jacobian; None: if it is large.
+        coordinates: "euler_parameters": seven columns (ṙ, ṗ) per body.  See :class:`cardan.ConstraintEquations`.
         """
         drawing = _refuse_opening(self._model.drawing, "constraint_equations")
         if drawing.contents.collisions and joint is None:
             _apart.refuse_touching(drawing, "constraint_equations", state)
-        return _linearise.constraint_equations(drawing, state, joint, sparse)
+        return _linearise.constraint_equations(drawing, state, joint, sparse, coordinates)
+
+    def motion_equations(
+        self,
+        state: State | None = None,
+        *,
+        sparse: bool | None = None,
+        coordinates: Literal["manifold", "euler_parameters"] = "manifold",
+    ) -> MotionEquations:
+        """M, Q_e and Q_v of  M v̇ + C_qᵀλ = Q_e + Q_v  in a state (the authored one where none is given).
+
+        Columns are those of :meth:`constraint_equations`.  A state without velocities is at rest.  Forces of joints,
+        limits and contacts are in λ, not here.  sparse: of M; None: if it is large.
+        See :class:`cardan.MotionEquations`.
+        """
+        return _motion_equations.motion_equations(self._model.drawing, state, sparse, coordinates)
+
+    def mass_matrix(
+        self,
+        state: State | None = None,
+        *,
+        sparse: bool | None = None,
+        coordinates: Literal["manifold", "euler_parameters"] = "manifold",
+    ) -> Any:
+        """M of :meth:`motion_equations`."""
+        return self.motion_equations(state, sparse=sparse, coordinates=coordinates).mass
 
     def jacobian(
         self,

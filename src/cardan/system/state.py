@@ -24,7 +24,7 @@ FloatArray = NDArray[np.float64]
 
 OTHER_POSES: Final = "state.moved({body: (position, quaternion)}) returns a state with other poses"
 WAYS: Final = {  # by attribute: how to get a state in which it differs
-    "time": "pass time= to m.assemble(state)",
+    "time": "state.with_time(time) returns a state at another one",
     "variables": "state.with_variables({name: value}) returns a state with other values",
     **dict.fromkeys(("velocities", "accelerations"), "state.with_rates(velocities) returns a state with others"),
 }
@@ -411,6 +411,19 @@ class State(Saved, Mapping[str, Pose]):
             accelerations=None if accelerations is None else self._checked_rates(accelerations, "accelerations"),
             angles=self.angles,
             time=self.time,
+            variables=self.variables,
+        )
+
+    def with_time(self, time: float) -> State:
+        """The same poses and rates at another time [s].  Drivers are not moved: their joints may be open then."""
+        return State(
+            self.names,
+            self._index,
+            self.coordinates,
+            velocities=self.velocities,
+            accelerations=self.accelerations,
+            angles=self.angles,
+            time=check.number(time, "the time of a state"),
             variables=self.variables,
         )
 
