@@ -653,6 +653,79 @@ def test_a_primitive_by_hand_obeys_the_laws_of_all(formulation):
     assert distance == pytest.approx(2.5, rel=1e-12)
 
 
+def powers(x, c, out):
+    """(d·d − c²)/2c, and d_x d_y eᶻ c of two points that are joined by d."""
+    dx, dy, dz = x[3] - x[0], x[4] - x[1], x[5] - x[2]
+    out[0] = (dx**2 + dy**2 + dz**2 - c[0] ** 2) / (2 * c[0])
+    out[1] = dx * dy * np.exp(dz / c[0])
+
+
+@cd.primitive(i="point", j="point")
+def traced_powers(i, j, *, c):
+    d = j - i
+    return (cd.dot(d, d) - c**2) / (2 * c), d.x * d.y * cd.exp(d.z / c)
+
+
+MADE = {
+    how: cd.primitive(i="point", j="point", rows=2, parameters=["c"], derivative=how)(powers)
+    for how in ("complex", "differences")
+}
+ERRORS = {"complex": (1e-14, 1e-11), "differences": (1e-11, 1e-8)}  # of ∂f, and of γ: what the documents say
+
+
+@pytest.mark.slow
+@pytest.mark.nojit
+@pytest.mark.parametrize("how", MADE)
+@sampled("unit", [1e-6, 1.0, 1e6], 2)
+def test_derivatives_that_are_made_are_those_of_the_trace(how, unit):
+    rng = np.random.default_rng(11)
+    for _ in range(5):
+        x, v = unit * rng.uniform(-1, 1, 6), unit * rng.uniform(-1, 1, 6)
+        (f, df, g), (expected, gradient, curvature) = (
+            evaluated(p, x, [1.3 * unit], v) for p in (MADE[how], traced_powers)
+        )
+        assert np.abs(f - expected).max() <= 1e-15 * np.abs(expected).max()
+        assert np.abs(df - gradient).max() <= ERRORS[how][0] * np.abs(gradient).max()
+        assert np.abs(g - curvature).max() <= ERRORS[how][1] * np.abs(curvature).max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", MADE)
+def test_a_derivative_that_is_made_works_in_assembly_and_simulation(how):
+    found = []
+    for primitive in (MADE[how], traced_powers):
+        m = cd.Mechanism()
+        b = m.body("b", position=(1, 0.9, 0), mass=1.0, inertia=(1, 1, 1))
+        m.constrain("own", primitive, i=m.ground.point((0, 0, 0)), j=b.point((0.1, 0, 0)), c=1.4)
+        result = m.assemble()
+        assert result.ok
+        sim = m.simulate(0.5, result.state, step=1e-3)
+        assert sim.ok and sim.drift.max() < 1e-12
+        found.append([result.state.coordinates, sim.states[-1].coordinates])
+    assert np.allclose(*found, rtol=0, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")  # which NumPy tells, too
+def test_a_derivative_that_cannot_be_made_is_refused():
+    def by_size(x, c, out):
+        out[0] = abs(x[0]) - abs(x[3])
+
+    declare = {"i": "point", "j": "point", "rows": 1}
+    with pytest.raises(cd.ModelError, match=r"'by_size'.*by derivative='complex'.*by differences"):
+        cd.primitive(**declare, derivative="complex")(by_size)
+    assert cd.primitive(**declare, derivative="differences")(by_size).rows == 1
+    with pytest.raises(cd.ModelError, match=r"derivative is 'central'; it must be a function, 'complex' or 'differenc"):
+        cd.primitive(**declare, derivative="central")(by_size)
+
+    def of_floats(x, c, out):
+        out[0] = math.sin(x[0] - x[3])
+
+    with pytest.raises(cd.ModelError, match=r"'of_floats'.* is 0 by derivative='complex'"):
+        cd.primitive(**declare, derivative="complex")(of_floats)
+    with pytest.raises(cd.ModelError, match="rows= is missing"):
+        cd.primitive(i="point", j="point", derivative="complex")(by_size)
+
+
 def fails_far_away(x, c, out):
     if abs(x[0]) > 3.0:
         raise ValueError("too far")
@@ -979,6 +1052,7 @@ def test_a_primitive_by_hand_is_pickled_by_its_name(monkeypatch):
     """In importlib mode the name of this module cannot be imported, so it is registered under its own name."""
     monkeypatch.setitem(sys.modules, decorated.origin.value.__module__, sys.modules[__name__])
     assert pickle.loads(pickle.dumps(decorated)) is decorated
+    assert pickle.loads(pickle.dumps(MADE["complex"])) == MADE["complex"]
     assert pickle.loads(pickle.dumps(bent_rod)) == bent_rod  # its functions can be pickled by name
     m = small_mechanism(decorated)
     assert pickle.loads(pickle.dumps(m)) == m

@@ -299,6 +299,64 @@ def primitive_curvature(x, rate, c, g):
 '''
 
 
+DIFFERENCE_STEP = 1e-3  # of a component, relative to the size of points or vectors; the error is then about 1e-12
+COMPLEX_STEP = 1e-30  # likewise; there is no difference, and so no rounding
+
+
+def differenced_module(kinds: Sequence[FeatureKind], rows: int, is_complex: bool) -> str:
+    """The text of ``derivative(x, c, out)``, ∂f/∂x by differences of ``value_by_hand(x, c, out)``.
+
+    By five points, (8 (f(h) − f(−h)) − (f(2h) − f(−2h)))/12h, or by one in the complex plane, Im f(ih)/h.  The step of
+    points is relative to the largest coordinate of all points.  The last accepted angle has no derivative.
+    """
+    width = sum(kind.components for kind in kinds)
+    components = [kind for kind in kinds for _ in range(kind.components)]
+    lengths = [j for j, kind in enumerate(components) if kind is FeatureKind.POINT]
+    moving = [j for j, kind in enumerate(components) if kind is not FeatureKind.ANGLE]
+    largest = f"""    for j in {_tuple(lengths)}:
+        size = max(size, abs(x[j]))
+"""
+    if is_complex:
+        of_one = f"""        moved[j] = x[j] + {COMPLEX_STEP!r}j * unit
+        value_by_hand(moved, c, value)
+        for i in range({rows}):
+            out[i * {width} + j] = value[i].imag / ({COMPLEX_STEP!r} * unit)
+        moved[j] = x[j]
+"""
+    else:
+        of_one = f"""        step = {DIFFERENCE_STEP!r} * unit
+        for side, weight in ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0)):
+            moved[j] = x[j] + side * step
+            value_by_hand(moved, c, value)
+            for i in range({rows}):
+                out[i * {width} + j] += weight * value[i] / (12.0 * step)
+        moved[j] = x[j]
+"""
+    return f'''"""Generated."""
+
+from math import nan
+
+from numpy import complex128, empty, float64
+
+
+def derivative(x, c, out):
+    """∂f/∂x: {rows} rows, {width} components."""
+    moved = empty({width}, {"complex128" if is_complex else "float64"})
+    value = empty({rows}, {"complex128" if is_complex else "float64"})
+    size = 0.0
+{largest if lengths else ""}    if size == 0.0:
+        size = 1.0
+    for j in range({width}):
+        moved[j] = x[j]
+    for i in range({rows * width}):
+        out[i] = 0.0
+    for j in {_tuple(moving)}:
+        unit = size if j in {_tuple([*lengths, -1])} else 1.0
+        for i in range({rows}):
+            value[i] = nan
+{of_one}'''
+
+
 def _tuple(numbers: Sequence[int]) -> str:
     return f"({', '.join(map(str, numbers))},)"
 

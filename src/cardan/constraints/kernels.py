@@ -152,7 +152,8 @@ def _in_python(primitive: Primitive, suffix: str) -> int:
 
         return call
 
-    value, derivative = primitive.origin.value, primitive.origin.derivative
+    value = getattr(primitive.origin.value, "py_func", primitive.origin.value)
+    derivative = primitive.origin.derivative_by(value)
     plain = [passing(getattr(one, "py_func", one)) for one in (value, derivative)]
     function = _by_hand(primitive.text, plain[0], plain[1], suffix, view)
 
@@ -188,8 +189,9 @@ def _function(primitive: Primitive, suffix: str) -> tuple[Callable[..., int], bo
         from cardan.kernel import jit
         from cardan.kernel.memory import view
 
-        own = primitive.origin
-        return _by_hand(primitive.text, jit.by_hand(own.value), jit.by_hand(own.derivative), suffix, view), False
+        value = jit.by_hand(primitive.origin.value)
+        derivative = jit.by_hand(primitive.origin.derivative_by(value))
+        return _by_hand(primitive.text, value, derivative, suffix, view), False
     namespace, has_file = load_module(primitive.text)
     return namespace[f"primitive{suffix}"], has_file
 

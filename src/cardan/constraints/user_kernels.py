@@ -1,5 +1,6 @@
 """Primitives with kernels written by the user: f(x, c, out) and df(x, c, out), compiled by Numba, called by address.
 
+df may also be made of f, by differences or by a complex step (:func:`codegen.differenced_module`).
 The derivative is compared with central differences of f when the primitive is made.  ẋᵀ f_xx ẋ is computed from
 differences of ∂f ẋ along ẋ.  If a kernel raises, or leaves an element unwritten, the result is NaN; a pose with a NaN
 residual is never assembled.
@@ -26,6 +27,7 @@ STEP = 1e-5  # of the differences that check a derivative; components of x are o
 TOLERANCE = 1e-6  # of the largest partial derivative: largest error of a derivative
 ROUNDING = 1e-15 / STEP  # of f: the rounding error of a difference quotient
 SAMPLES = 5  # at which f is defined and its derivative is compared
+MADE = ("complex", "differences")  # derivatives that are made of the function
 DRAWS = 200  # samples drawn at most, since f may be undefined in a part of space
 
 
@@ -40,7 +42,18 @@ class ByHand:
     units: tuple[Any, ...]
     rows: int
     value: Callable[..., None]
-    derivative: Callable[..., None]
+    derivative: Callable[..., None] | str
+
+    def derivative_by(self, value: Callable[..., None]) -> Callable[..., None]:
+        """df, or the function that makes it of f, compiled or not."""
+        if not isinstance(self.derivative, str):
+            return self.derivative
+        kinds = features_of(self.arguments)
+        text = codegen.differenced_module(kinds, self.rows, self.derivative == "complex")
+        namespace: dict[str, Any] = {"__name__": "cardan_derivative_by_differences", "value_by_hand": value}
+        exec(compile(text, "<derivative by differences>", "exec"), namespace)
+        made: Callable[..., None] = namespace["derivative"]
+        return made
 
     @staticmethod
     def rebuild(recipe: ByHand) -> Primitive:
@@ -101,7 +114,12 @@ def primitive(
         raise ModelError(f"{what} by hand needs rows= and derivative=; {missing} is missing")
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= most_rows:
         raise ModelError(f"{what}: rows is {rows!r}; it must be a whole number from 1 to {most_rows}")
-    for which, function in (("function", value), ("derivative", derivative)):
+    if isinstance(derivative, str) and derivative not in MADE:
+        raise ModelError(f"{what}: derivative is {derivative!r}; it must be a function, {' or '.join(map(repr, MADE))}")
+    functions = (
+        [("function", value)] if isinstance(derivative, str) else [("function", value), ("derivative", derivative)]
+    )
+    for which, function in functions:
         if not inspect.isfunction(getattr(function, "py_func", function)):
             raise ModelError(f"{what}: its {which} is {function!r}; it must be a plain function of x, c and out")
     names = tuple(parameters) if isinstance(parameters, list | tuple) else (None,)
@@ -124,6 +142,8 @@ def check_by_differences(what: str, recipe: ByHand) -> None:
     moving = [kind is not FeatureKind.ANGLE for kind in kinds for _ in range(kind.components)]
     rng = np.random.default_rng(0)
     compared = 0
+    made = recipe.derivative_by(getattr(recipe.value, "py_func", recipe.value))
+    which = "derivative" if made is recipe.derivative else "function"  # which raises what is raised
     for _ in range(DRAWS):
         x = np.concatenate([_sample(kind, rng) for kind in kinds])
         c = rng.uniform(0.5, 1.5, len(recipe.parameters))
@@ -133,13 +153,14 @@ def check_by_differences(what: str, recipe: ByHand) -> None:
             continue
         differences = (np.array(ends[:width]) - np.array(ends[width:])).T / (2.0 * STEP)
         differences[:, np.logical_not(moving)] = 0.0  # the last accepted angle has no derivative
-        partials = _call(what, "derivative", recipe.derivative, x, c, rows * width).reshape(rows, width)
+        partials = _call(what, which, made, x, c, rows * width).reshape(rows, width)
         error = np.abs(partials - differences)
         bound = TOLERANCE * np.abs(differences).max() + ROUNDING * np.abs(f).max()
         if not error.max() <= bound:  # also true for NaN
             i, j = divmod(int(np.argmax(np.where(np.isnan(error), np.inf, error))), width)
+            by = "hand" if made is recipe.derivative else f"derivative={recipe.derivative!r}"
             raise ModelError(
-                f"{what}: the derivative of row {i} by component {j} is {partials[i, j]:.6g} by hand, "
+                f"{what}: the derivative of row {i} by component {j} is {partials[i, j]:.6g} by {by}, "
                 f"{differences[i, j]:.6g} by differences; they must agree (here x is {x.tolist()} and c is "
                 f"{c.tolist()})"
             )
