@@ -30,6 +30,7 @@ Solve
     m.assemble_many     the same from many starts: a BatchResult
     m.move              positions, velocities and accelerations of a driven motion: a Motion
     m.simulate          the motion under gravity and loads: a Simulation
+    m.simulate_many     the same for many values of parameters, on all cores; m.move_many: Runs
     m.interference      bodies that overlap; m.distance_between two; motion.clashes() at any time of a motion
     m.collide           bodies that must not overlap, in assemblies and driven motions
     m.parameter         a design parameter, which may be free in m.assemble; m.sensitivity, m.tolerances
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions, SpringOptions
     from cardan.analysis.repairs import Repair
     from cardan.analysis.result import AssemblyResult, Status
+    from cardan.analysis.runs import Runs
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.analysis.simulation_options import SimulationOptions
@@ -151,6 +153,7 @@ _MODULES = {
     "analysis.options": "AssemblyOptions SpringOptions",
     "analysis.repairs": "Repair",
     "analysis.result": "AssemblyResult Status",
+    "analysis.runs": "Runs",
     "analysis.sensitivity": "Sensitivity Tolerances",
     "analysis.contact_record": "ContactEvent ContactEventKind ContactHistory",
     "analysis.simulation": "Simulation SimulationStatus",
@@ -239,6 +242,7 @@ __all__ = [
     "Pose",
     "ReadOnlyError",
     "Repair",
+    "Runs",
     "Sensitivity",
     "Separation",
     "Session",

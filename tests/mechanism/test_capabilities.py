@@ -323,6 +323,24 @@ def simulate(m):
     assert np.isfinite(simulation.reaction("A").force).all()
 
 
+def simulate_many(m):
+    runs = m.simulate_many(0.02, states=[m.state] * 2, outputs=["A", "max(force(A))"], step=5e-3, workers=2)
+    assert runs.ok.all(), runs.text()
+    alone = m.simulate(0.02, step=5e-3)
+    assert (runs["A"] == alone.coordinate("A")).all()
+    assert (runs["max(force(A))"] == np.linalg.norm(alone.reaction("A").force, axis=1).max()).all()
+
+
+def move_many(m):
+    driven = m.copy()
+    driven.drive("motor", driven["A"], ramp)
+    runs = driven.move_many([0.0, 0.02, 0.04], starts=[driven.state] * 2, outputs=["A", "x(wheel)"], workers=2)
+    assert runs.ok.all(), runs.text()
+    alone = driven.move([0.0, 0.02, 0.04])
+    assert (runs["A"] == alone.coordinate("A")).all()
+    assert (runs["x(wheel)"] == alone.positions("wheel")[:, 0]).all()
+
+
 def equilibrium(m):
     """At rest, with all parts on soft bushings, and small motions about it.  Rate rows are not bypassed."""
     m, drawn = m.copy(), m.state
@@ -459,12 +477,16 @@ def told(value):
 
 VERBS = (
     *(assemble, assemble_many, diagnose, step, move, simulate, session, equilibrium, copy, pickled, pickle_results),
-    *(equations, clashes, free, sensitivity, view, save, save_and_load),
+    *(equations, clashes, free, sensitivity, view, save, save_and_load, simulate_many, move_many),
 )
 
-REFUSED = dict.fromkeys(BY_DIFFERENCES, (move, simulate, clashes, pickle_results, save))  # motions refuse it, by name
-REFUSED["collide"] = (simulate, clashes, pickle_results, save)
-REFUSED["contact that opens"] = (*(assemble_many, diagnose, step, move, equations, pickle_results, sensitivity),)
+REFUSED = dict.fromkeys(  # motions refuse it, by name
+    BY_DIFFERENCES, (move, move_many, simulate, simulate_many, clashes, pickle_results, save)
+)
+REFUSED["collide"] = (simulate, simulate_many, clashes, pickle_results, save)
+REFUSED["contact that opens"] = (
+    *(assemble_many, diagnose, step, move, move_many, equations, pickle_results, sensitivity),
+)
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)

@@ -135,6 +135,16 @@ def _starts_with_values(
             if any(own.get(name, value) != value for own in every)
         }
         return starts, found
+    given = checked_values(values, named)
+    if isinstance(starts, State):
+        count = len(next(iter(given.values())))
+        own = {n: np.full(count, v) for n, v in starts.variables.items() if n not in given and v != drawn.get(n, v)}
+        return _Repeated(starts, count), {**own, **given}
+    return starts, given
+
+
+def checked_values(values: Any, named: Callable[[Any], str]) -> dict[str, FloatArray]:
+    """Values of parameters by name, shape (n,) each.  named: the name of a parameter, or a ModelError."""
     if not isinstance(values, Mapping) or not values:
         raise ModelError(f"values is {values!r}; it must be {{parameter: array of numbers}}")
     given = {}
@@ -146,11 +156,7 @@ def _starts_with_values(
             raise ModelError(f"the values of parameter {name!r} are {numbers!r}; they must be numbers") from None
         if given[name].ndim != 1 or not np.isfinite(given[name]).all():
             raise ModelError(f"the values of parameter {name!r} must be finite numbers, shape (n,)")
-    if isinstance(starts, State):
-        count = len(next(iter(given.values())))
-        own = {n: np.full(count, v) for n, v in starts.variables.items() if n not in given and v != drawn.get(n, v)}
-        return _Repeated(starts, count), {**own, **given}
-    return starts, given
+    return given
 
 
 class _Repeated(Sequence[State]):

@@ -18,8 +18,8 @@ CONTACTS: Final = ("auto", "events", "steps")
 IMPACTS: Final = ("together", "in_turn")
 
 
-class SimulationArguments(TypedDict, total=False):
-    """The fields of :class:`SimulationOptions` as keyword arguments."""
+class RunArguments(TypedDict, total=False):
+    """The fields of :class:`SimulationOptions` as keyword arguments, without the progress."""
 
     step: float | None
     rtol: float | None
@@ -27,12 +27,17 @@ class SimulationArguments(TypedDict, total=False):
     method: str
     max_step: float | None
     max_seconds: float | None
-    progress: Callable[[float], None] | None
     stabilization: str
     gain: float | None
     tolerance: float
     contacts: str
     impacts: str
+
+
+class SimulationArguments(RunArguments, total=False):
+    """The fields of :class:`SimulationOptions` as keyword arguments."""
+
+    progress: Callable[[float], None] | None
 
 
 @explains(constructor=True)
@@ -113,7 +118,7 @@ class SimulationOptions:
 _DEFAULT: Final = SimulationOptions()
 
 
-def simulation_options(options: SimulationOptions | None, changes: SimulationArguments) -> SimulationOptions:
+def simulation_options(options: SimulationOptions | None, changes: RunArguments) -> SimulationOptions:
     """The given options, or the default ones, with some fields changed."""
     known: SimulationOptions = known_options(options, changes, _DEFAULT, "option of a simulation")
     return replace(known, **changes) if changes else known

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from threading import RLock
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ POLE, NEAR_POLE = 1e-9, 1e-4  # |S_u × S_v| of the larger |S_u|², |S_v|²: at 
 JOINED, SAME_END = 9, 1e-9  # points at which ends of a parameter are compared; of the size, or rad: the same
 NEARLY = 0.05  # relative curvature, times the size, of shapes that nearly cross
 _KINDS = {"plane": tables.ALONG_XY, "line": tables.ALONG_X, "cylinder": tables.ALONG_Z}
+_making = RLock()  # tables refer to each other by addresses: of two that threads make at once, one would be freed
 Parameters = tuple[tuple[float, ...], tuple[float, ...]]
 
 
@@ -146,30 +148,36 @@ class Pair:
     @property
     def address(self) -> float:
         """Address of its table, valid in this process."""
+        if self._table is None:
+            with _making:
+                if self._table is None:
+                    self._make_table()
+        return self._address
+
+    def _make_table(self) -> None:
+        """The table, and what its addresses refer to."""
         from cardan.kernel.memory import address_of
 
-        if self._table is None:
-            starts = self.start or (None, None)
-            samples = [samples_of(*one) for one in zip(self.shapes, self.trims, starts, strict=True)]
-            table = PairTable.new(
-                solver=_solver.SOLVE_PAIR,
-                numbers=PairNumbers.new(side=self.side, extent=self.size or 1.0, continuous=self.continuous),
-                form=tables.ON_CURVE if self.across else tables.CROSSED if self.crossed else tables.TANGENT,
-                spinless=self.spinless,
-                endless=endless(self.shapes[0]),
-                path=None if self.moving is None else self.moving.table,
-            )
-            self._kept: list[Any] = [samples, self.closed]
-            for k, (shape, sample, trim) in enumerate(zip(self.closed, samples, self.trims, strict=True)):
-                record = PairShape(table.shapes, k, {})
-                record.evaluate, record.ints, record.floats = shape.address, shape.ints, shape.floats
-                record.freedoms, record.width = shape.freedoms, shape.width
-                record.samples, record.count = sample.ravel(), len(sample)
-                record.loops, record.is_trimmed = (None, 0) if trim is None else (trim._packed, 1)
-                self._kept.append(record)
-            self._address = float(address_of(table.as_ints))
-            self._table = table  # last: another thread may ask at the same time
-        return self._address
+        starts = self.start or (None, None)
+        samples = [samples_of(*one) for one in zip(self.shapes, self.trims, starts, strict=True)]
+        table = PairTable.new(
+            solver=_solver.SOLVE_PAIR,
+            numbers=PairNumbers.new(side=self.side, extent=self.size or 1.0, continuous=self.continuous),
+            form=tables.ON_CURVE if self.across else tables.CROSSED if self.crossed else tables.TANGENT,
+            spinless=self.spinless,
+            endless=endless(self.shapes[0]),
+            path=None if self.moving is None else self.moving.table,
+        )
+        self._kept: list[Any] = [samples, self.closed]
+        for k, (shape, sample, trim) in enumerate(zip(self.closed, samples, self.trims, strict=True)):
+            record = PairShape(table.shapes, k, {})
+            record.evaluate, record.ints, record.floats = shape.address, shape.ints, shape.floats
+            record.freedoms, record.width = shape.freedoms, shape.width
+            record.samples, record.count = sample.ravel(), len(sample)
+            record.loops, record.is_trimmed = (None, 0) if trim is None else (trim._packed, 1)
+            self._kept.append(record)
+        self._address = float(address_of(table.as_ints))
+        self._table = table  # last: another thread may ask without the lock
 
     @property
     def size(self) -> float:
@@ -268,7 +276,8 @@ class Pair:
     def followed(self) -> Pair:
         """The same for motions."""
         if self._followed is None:
-            self._followed = replace(self, continuous=True)
+            with _making:
+                self._followed = self._followed or replace(self, continuous=True)
         return self._followed
 
     def __deepcopy__(self, memo: Any) -> Pair:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy as copying
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from cardan.analysis.motion import Motion
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.motion_equations import MotionEquations
     from cardan.analysis.options import AssemblyOptions, OptionArguments
+    from cardan.analysis.runs import Runs
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation
-    from cardan.analysis.simulation_options import SimulationArguments, SimulationOptions
+    from cardan.analysis.simulation_options import RunArguments, SimulationArguments, SimulationOptions
     from cardan.analysis.vibration import Linearization
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
@@ -63,9 +64,11 @@ _motion_equations = LazyModule("cardan.analysis.motion_equations")
 _move = LazyModule("cardan.analysis.move")
 _move_apart = LazyModule("cardan.analysis.move_apart")
 _options = LazyModule("cardan.analysis.options")
+_run_many = LazyModule("cardan.analysis.run_many")
 _sensitivity = LazyModule("cardan.analysis.sensitivity")
 _session = LazyModule("cardan.interact.session")
 _simulate = LazyModule("cardan.analysis.simulate")
+_simulation_options = LazyModule("cardan.analysis.simulation_options")
 _solve_rates = LazyModule("cardan.analysis.solve_rates")
 _vibration = LazyModule("cardan.analysis.vibration")
 
@@ -361,6 +364,62 @@ class Mechanism(Building):
         simulation: Simulation = _simulate.simulate(drawing, duration, state, options, changes)
         simulation._source = self, drawing.contents.edits
         return simulation
+
+    def move_many(
+        self,
+        times: Iterable[float],
+        *,
+        values: Mapping[Any, Any] | None = None,
+        starts: State | Sequence[State] | None = None,
+        outputs: Any = (),
+        tolerance: float = 1e-12,
+        max_seconds: float | None = None,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> Runs:
+        """Many driven motions: what :meth:`move` gives for each row of values and each start, on all cores.
+
+        starts: the state, or a list of states, in which the motions begin; as drawn where it is not given.
+        times, tolerance: as of :meth:`move`.  values, outputs, workers, progress, max_seconds: as of
+        :meth:`simulate_many`; outputs of a driven motion are no energies and events.
+        """
+        drawing = _refuse_opening(self._model.drawing, "move_many")
+        rows = _run_many.Starts(drawing, values, starts, "starts")
+        return _run_many.move_many(drawing, self, times, rows, outputs, tolerance, max_seconds, workers, progress)
+
+    def simulate_many(
+        self,
+        duration: float,
+        *,
+        values: Mapping[Any, Any] | None = None,
+        states: State | Sequence[State] | None = None,
+        outputs: Any = (),
+        workers: int | None = None,
+        progress: Progress | None = None,
+        options: SimulationOptions | None = None,
+        **changes: Unpack[RunArguments],
+    ) -> Runs:
+        """Many simulations: what :meth:`simulate` gives for each row of values and each state, on all cores.
+
+        values: of parameters by name, shape (n,) each.  states: in which the runs begin, one for all or one for each,
+        with their velocities; as drawn, and at rest, where it is not given.
+        outputs: what is kept of each run, a list or ``{name: output}``.  At each output time: a joint or coordinate,
+        a point or frame (its position), ``"rate(A)"``, ``"acceleration(A)"``, ``"effort(motor)"``, ``"force(A)"`` and
+        ``"torque(A)"`` (of the reaction on b), ``"x(crank)"``, ``"kinetic"``, ``"potential"``, ``"energy"``,
+        ``"state"``.  As one number: ``"max(…)"``, ``"min(…)"``, ``"mean(…)"``, ``"rms(…)"``, ``"first(…)"``,
+        ``"final(…)"`` of these, also as ``("max", joint)``; ``"time(stop)"`` of a limit or contact,
+        ``"time(A > 0.5)"``; or a function of the :class:`cardan.Simulation` that gives a number.
+        workers: threads; None for one per core.  No number depends on it, to the last bit.
+        progress: called now and then with the number of runs done, and of all runs.
+        options: as of :meth:`simulate`; ``max_seconds`` is for all runs together.
+        Interrupted by the keyboard, the result has the runs that were finished.
+        """
+        own: SimulationOptions = _simulation_options.simulation_options(options, changes)
+        drawing = self._model.drawing
+        if own.contacts != "steps":
+            _refuse(drawing, "simulate_many")
+        rows = _run_many.Starts(drawing, values, states, "states")
+        return _run_many.simulate_many(drawing, duration, rows, outputs, own, workers, progress)
 
     def equilibrium(
         self, state: State | Mapping[Any, Any] | None = None, *, max_iterations: int = 200, tolerance: float = 1e-12
