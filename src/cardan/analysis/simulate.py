@@ -31,6 +31,8 @@ from cardan.dynamics.integrate import MOST_TURN, Event, Integration, Settings
 from cardan.dynamics.limit_conflicts import Push
 from cardan.dynamics.opening import DENSE, OpeningRun
 from cardan.dynamics.reactions import ConstraintForces
+from cardan.dynamics.rebound import DENSE as REBOUNDING
+from cardan.dynamics.rebound import ReboundRun
 from cardan.dynamics.stepping import SteppedRun, UnsolvedContactsError
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
@@ -71,6 +73,7 @@ STATUS: Final = {
     tables.STEP_TOO_SMALL: (SimulationStatus.STEP_TOO_SMALL, "no step meets rtol"),
     tables.LOCKED: (SimulationStatus.LIMIT, "a driver pushes against a limit"),
     DENSE: (SimulationStatus.EVENTS, "contacts hit each other too often for events; give them a smaller restitution"),
+    REBOUNDING: (SimulationStatus.EVENTS, "limits are hit too often for events; give them a smaller restitution"),
     tables.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, f"the joints cannot be kept closed{SMALLER}"),
 }
 
@@ -81,7 +84,7 @@ def simulate(
     """See :meth:`cardan.Mechanism.simulate`."""
     options = simulation_options(given, changes)
     system, (equations, notes) = drawing.system, equations_of(drawing)
-    _check_contacts(drawing, options)
+    _check_contacts(drawing, equations, options)
     own = partial(one_sided.coordinates, drawing) if drawing.contents.opening else None
     colliding = _stepped(drawing, options)
     simulation = _simulate(system, equations, duration, state, options, list(notes), touching=own, colliding=colliding)
@@ -141,6 +144,8 @@ def _simulate(
         run = SteppedRun(equations, q, v, first, outputs, end=end, settings=settings, colliding=colliding)
     elif touching is not None:
         run = OpeningRun(equations, q, v, first, outputs, end=end, settings=settings, impacts=options.impacts)
+    elif any(stop.restitution for stop in equations.stops) and options.method != "generalized_alpha":
+        run = ReboundRun(equations, q, v, first, outputs, end=end, settings=settings, impacts=options.impacts)
     else:
         kind = GeneralizedAlpha if options.method == "generalized_alpha" else Integration
         run = kind(equations, q, v, first, outputs, end=end, settings=settings)
@@ -263,9 +268,10 @@ def _go_on(
     if code == tables.NOT_CLOSED and (unmet := _contradicted_rates(run)):
         reason = f"no velocities satisfy the drivers, the joints and the rate rows at t = {run.time:g} s ({unmet})"
     ended = tables.Control.read(c.as_floats)
+    count = _closed_count(run) if status in FAILED else run.reached
     simulation = Simulation(
         run.equations,
-        run.results[: _closed_count(run) if status in FAILED else run.reached],
+        run.results[:count],
         status,
         reason,
         notes=notes,
@@ -275,18 +281,20 @@ def _go_on(
         redundant=bool(ended.redundant),
         events=run.events,
     )
-    simulation._record = _record(run)
+    simulation._record = _record(run, count)
     simulation._run, simulation._undefined = (run, last), undefined
     return simulation
 
 
-def _record(run: Integration) -> ContactRecord | None:
-    """What is kept of contacts that open; None if there are none."""
-    if not isinstance(run, SteppedRun | OpeningRun):
+def _record(run: Integration, count: int) -> ContactRecord | None:
+    """What is kept of contacts that open and of limits that are hit, at the first outputs."""
+    if not isinstance(run, SteppedRun | OpeningRun | ReboundRun):
         return None
-    times = run.results[: run.reached, 0]
+    times = run.results[:count, 0]
     if isinstance(run, SteppedRun):
         return ContactRecord(*run.losses(times), penetration=run.penetration, error=run.contact_error)
+    if isinstance(run, ReboundRun):
+        return ContactRecord(run.lost_impact()[:count], np.zeros(count))
     return ContactRecord(run.lost_impact(times), np.zeros(len(times)))
 
 
@@ -306,8 +314,14 @@ def _stepped(drawing: Drawing, options: SimulationOptions) -> Any:
     return _gaps.Colliding(contents, list(contents.collisions.values()))
 
 
-def _check_contacts(drawing: Drawing, options: SimulationOptions) -> None:
-    """ModelError if the options do not serve the contacts that open."""
+def _check_contacts(drawing: Drawing, equations: Equations, options: SimulationOptions) -> None:
+    """ModelError if the options, or the limits, do not serve the contacts that open."""
+    rebounding = [stop.name for stop in equations.stops if stop.restitution]
+    if rebounding and options.stabilization != "projection":
+        raise ModelError(
+            f"limit {rebounding[0]!r} has a restitution, but stabilization is {options.stabilization!r}; hits need "
+            "'projection'"
+        )
     if not (opening := drawing.contents.opening):
         return
     name = f"contact {opening[0].name!r} opens"
@@ -319,6 +333,11 @@ def _check_contacts(drawing: Drawing, options: SimulationOptions) -> None:
         raise ModelError(f"{name}, but method is 'generalized_alpha', which has no events; use 'adams'")
     if options.stabilization != "projection":
         raise ModelError(f"{name}, but stabilization is {options.stabilization!r}; contacts need 'projection'")
+    if rebounding:
+        raise ModelError(
+            f"{name}, and limit {rebounding[0]!r} has a restitution: simulate does not consider hits of both in one "
+            "mechanism yet; leave out the restitution of the limit"
+        )
     for joint in opening:
         if "friction" in dict(joint.parameters):
             raise ModelError(

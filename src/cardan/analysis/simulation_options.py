@@ -59,7 +59,8 @@ class SimulationOptions:
     tolerance: of the assembly at the start, as in :class:`cardan.AssemblyOptions`.
     contacts: how contacts open and close.  "events" (and "auto") finds the time of every hit of contacts of faces;
     "steps" takes constant steps, of first order, for bodies that collide, with all their contacts at once.
-    impacts: hits at one time are solved "together", as one problem; "in_turn", one after another, is refused yet.
+    impacts: hits at one time are solved "together", as one problem; or "in_turn", one after another, at limits with
+    restitution; contacts that open refuse it yet.
     """
 
     step: float | None = None

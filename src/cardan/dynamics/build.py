@@ -99,7 +99,8 @@ def _packed(
     stops = []
     for joint in limits:
         lower, upper = joint.relations[0].parameters
-        stops.append(Stop(joint.name, lower, upper, joint.ends[0].is_turn))
+        restitution = float(dict(joint.parameters).get("restitution", 0.0))
+        stops.append(Stop(joint.name, lower, upper, joint.ends[0].is_turn, restitution))
     bundles = [joints.held(joint) if joint in limits else joint for joint in c.joints.values()]
     openings = [_opening(joint) for joint in c.opening]
     rows = inertia_rows(c.joints, c.inertias) if with_inertias else {}

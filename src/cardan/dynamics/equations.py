@@ -30,12 +30,14 @@ class Stop(NamedTuple):
     """A limit: the name of the constraint that holds its coordinate at a bound where it is reached, and its bounds.
 
     ``is_turn``: its coordinate is the angle about an axis of a joint, whose rate is linear in the velocities of bodies.
+    ``restitution``: of hits.
     """
 
     name: str
     lower: float
     upper: float
     is_turn: bool = False
+    restitution: float = 0.0
 
 
 class Opening(NamedTuple):

@@ -34,7 +34,9 @@ def numbers_of_items(drawing: Drawing) -> dict[str, FloatArray]:
     for joint in (*c.joints.values(), *c.rate_rows.values()):
         frames = [np.frombuffer(place.floats).tolist() for end in places[joint.name] for place in end]
         of_relations = [list(_of_relation(relation, nodes)) for relation in joint.relations]
-        own = (_names(joint), frames, of_relations, c.inertias.get(joint.name, 0.0))
+        own: tuple[Any, ...] = (_names(joint), frames, of_relations, c.inertias.get(joint.name, 0.0))
+        if restitution := dict(joint.parameters).get("restitution"):
+            own = (*own, restitution)
         found[f"{joint.kind.name} {joint.name!r}"] = _array(own)
     for load in c.loads.values():
         law, wrench, function = load.action.law, load.action.wrench, load.action.function

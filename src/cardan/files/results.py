@@ -245,7 +245,8 @@ class _Encoder:
     def _simulation(self, simulation: Simulation) -> dict[str, Any]:
         if simulation._record is not None:
             raise ModelError(
-                "a simulation with contacts that open, or bodies that collide, cannot be saved yet; save its states"
+                "a simulation with contacts that open, bodies that collide, or limits with restitution cannot be saved "
+                "yet; save its states"
             )
         words = ("_results", "status", "reason", "_notes", "steps", "refused", "error", "_redundant", "events")
         own = {word: self.value(getattr(simulation, word)) for word in words}

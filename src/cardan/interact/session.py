@@ -180,6 +180,12 @@ class Session:
         if mode == "dynamic":
             self._equations, told = equations_of(self._drawing)
             self.notes += tuple(told)
+            for stop in self._equations.stops:
+                if stop.restitution:
+                    raise ModelError(
+                        f"limit {stop.name!r} has restitution={stop.restitution:g}, which dynamic sessions do not "
+                        "consider yet; use mode='kinematic', or m.simulate"
+                    )
         else:
             self._equations = metric_equations(self._drawing)
         e = self._equations

@@ -125,9 +125,19 @@ def drive(coordinate: Given, function: CoordinateOfTime, *, own: str) -> list[Re
 
 
 @coupling_kind("", role=Role.LIMIT)
-def limit(coordinate: Given, *, lower: OfCoordinate = -math.inf, upper: OfCoordinate = math.inf) -> list[Relation]:
-    """Keep a coordinate within bounds, in metres or radians; either bound may be omitted."""
+def limit(
+    coordinate: Given, *, lower: OfCoordinate = -math.inf, upper: OfCoordinate = math.inf, restitution: InSI = 0.0
+) -> list[Relation]:
+    """Keep a coordinate within bounds, in metres or radians; either bound may be omitted.
+
+    restitution e, from 0 to 1: in a simulation the rate ċ of the coordinate becomes −e ċ where a bound is hit.
+    """
     low, high = _bound(lower, "lower"), _bound(upper, "upper")
+    rebound = check.number(restitution, "restitution")
+    if not 0.0 <= rebound <= 1.0:
+        raise ModelError(f"restitution is {rebound:g}; it must be from 0 to 1")
+    if rebound and low == high:
+        raise ModelError(f"restitution is {rebound:g}, but lower and upper are both {low:g}; leave restitution out")
     if math.isinf(low) and math.isinf(high):
         raise ModelError("neither lower nor upper is given; give one of them, or both")
     if low > high:

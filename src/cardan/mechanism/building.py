@@ -34,7 +34,7 @@ T = TypeVar("T")
 def _adds(kind: JointKind[Any]) -> Callable[..., Joint]:
     """A method that adds a joint of that kind: ``m.kind(name, a, b, …)``."""
     given = inspect.signature(kind.build).parameters.values() if kind.role in OF_ONE else ()
-    defaults = {p.name: p.default for p in given if p.default is not p.empty}  # a limit has both bounds
+    defaults = {p.name: p.default for p in given if p.name in ("lower", "upper")}  # a limit has both bounds
 
     def method(self: Building, name: str, *args: Any, **options: Any) -> Joint:
         with self._model.lock:

@@ -354,9 +354,13 @@ class Methods:
         *,
         lower: OfCoordinate = ...,
         upper: OfCoordinate = ...,
+        restitution: InSI = 0.0,
         of: str | None = None,
     ) -> Joint:
-        """Keep a coordinate within bounds, in metres or radians; either bound may be omitted."""
+        """Keep a coordinate within bounds, in metres or radians; either bound may be omitted.
+
+        restitution e, from 0 to 1: in a simulation the rate ċ of the coordinate becomes −e ċ where a bound is hit.
+        """
     def spring(
         self,
         name: str,
