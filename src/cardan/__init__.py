@@ -22,6 +22,7 @@ Build
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
     geometry            curves, surfaces and meshes: NURBS, closed forms, distance (docs/geometry.md)
     collide             gaps, contact points and overlaps of two solids (docs/collision.md)
+    elastic             modes of beams and of finite-element models (docs/flexible.md)
     load_step, m.add    the parts of a STEP file, as bodies; cad proposes joints (docs/cad.md)
     solve_cadquery      solves an assembly of CadQuery; solve_build123d the joints of build123d
 
@@ -56,7 +57,7 @@ Packages, from top to bottom; a package imports only from those below it (docs/a
     model               cad, files, mechanism
     analyses            interact, analysis, diagnosis, dynamics
     core                coordinates, joints, system
-    numerics            collide, shapes, geometry, constraints, solvers, math, kernel
+    numerics            collide, elastic, shapes, geometry, constraints, solvers, math, kernel
 
 ``30 * cd.deg``, ``12 * cd.mm`` and ``2 * cd.inch`` are radians and metres; m.display chooses the units of texts.
 Units are metres, radians and seconds; quaternions are (w, x, y, z).  ``cardan examples`` lists a gallery of mechanisms.
@@ -73,7 +74,7 @@ from typing import TYPE_CHECKING, Any
 from cardan import checkout
 
 if TYPE_CHECKING:
-    from cardan import cad, collide, geometry, shapes
+    from cardan import cad, collide, elastic, geometry, shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.clashes import Clashes
     from cardan.analysis.contact_record import ContactEvent, ContactEventKind, ContactHistory
@@ -190,7 +191,7 @@ _HOME = {name: f"cardan.{module}" for module, names in _MODULES.items() for name
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("cad", "collide", "geometry", "shapes", "view"):
+    if name in ("cad", "collide", "elastic", "geometry", "shapes", "view"):
         return import_module(f"cardan.{name}")
     if name in _HOME:
         found = globals()[name] = getattr(import_module(_HOME[name]), name)
@@ -277,6 +278,7 @@ __all__ = [
     "exp",
     "from_build123d",
     "from_cadquery",
+    "elastic",
     "geometry",
     "inch",
     "joint_motion",

@@ -17,6 +17,7 @@ PLACES = {  # modules, and their public names: those of __all__, or the ones tha
     "cardan": None,
     "cardan.cad": None,
     "cardan.collide": None,
+    "cardan.elastic": None,
     "cardan.files.mjcf": ["load"],
     "cardan.files.urdf": ["load"],
     "cardan.geometry": None,
