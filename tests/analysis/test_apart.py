@@ -225,13 +225,47 @@ def test_pairs_that_a_joint_connects_are_excluded_and_said():
     assert m["collisions"].excluded == []
 
 
-def test_parts_that_are_fixed_to_each_other_may_overlap():
+def test_parts_that_are_fixed_to_each_other_and_overlap_are_named():
+    """No motion separates them, so no row is made; what only touches is no contact that may open."""
     m = cd.Mechanism()
-    for name in ("left", "right"):
-        m.body(name, fixed=True).attach(cd.shapes.box(1, 1, 1))
-    m.ground.attach(cd.shapes.box(1, 1, 1))
-    m.collide("all", joined=True)
-    assert m.assemble().ok
+    for name, x in (("left", 0.0), ("right", 1.0), ("over", 1.9)):
+        m.body(name, fixed=True, position=(x, 0, 0)).attach(cd.shapes.box(1, 1, 1))
+    m.body("free", position=(5, 0, 0)).attach(cd.shapes.sphere(1))
+    m.collide("all")
+    result = m.assemble()
+    assert result.status == "overlap" and [one.name for one in result.worst] == ["collision of 'right' and 'over'"]
+    assert [(one.a, one.b) for one in result.touching] == [("right", "over")]
+    m.remove("collisions")
+    m.collide("all", exclude=[("right", "over")])
+    result = m.assemble()
+    assert result.ok and result.iterations == 0 and not result.touching
+    assert m.assemble_many([m.state]).ok.all()
+
+
+def test_queries_and_collisions_leave_out_the_same_pairs():
+    """Pairs that a joint, a contact or a coupling joins; not those that are fixed to each other through others."""
+    m = cd.Mechanism()
+    for k, name in enumerate(("one", "two", "three")):
+        m.body(name, position=(k, 0, 0)).attach(cd.shapes.box(0.1, 0.1, 0.1))
+    m.ground.attach(cd.shapes.box(0.1, 0.1, 0.1), m.ground.frame((0, 5, 0)))
+    m.body("lid", position=(0, 0, 1)).attach(cd.shapes.sphere(0.1))
+    m.body("wheel", position=(0, 0, 3)).attach(cd.shapes.sphere(0.1))
+    m.revolute("A", m.ground.frame(), m["one"].frame())
+    m.revolute("B", m.ground.frame((1, 0, 0)), m["two"].frame())
+    m.revolute("C", m["two"].frame((1, 0, 0)), m["three"].frame())
+    m.gear("G", "A", "B", ratio=-1.0)
+    m.fixed("W", m["one"].frame((0, 0, 1)), m["lid"].frame())
+    m.fixed("V", m["lid"].frame((0, 0, 2)), m["wheel"].frame())
+    face = m["three"].attach(cd.geometry.sphere(0.1), m["three"].frame((0, 0, 2)))
+    m.contact("K", face, m["wheel"].attach(cd.geometry.sphere(0.1), m["wheel"].frame((0, 0, 5))))
+    made = m.collide("all")
+    names = [*m.bodies, "ground"]
+    left_out = {frozenset(one.bodies) for one in m.interference().left_out if len(one.bodies) == 2}
+    assert left_out == {frozenset(pair) for pair in made.excluded}
+    joined = {frozenset(pair) for pair in [("ground", "one"), ("ground", "two"), ("two", "three"), ("one", "two")]}
+    joined |= {frozenset(pair) for pair in [("one", "lid"), ("lid", "wheel"), ("three", "wheel")]}
+    assert left_out == joined
+    assert m.interference().pairs == len(names) * (len(names) - 1) // 2 - len(joined)
 
 
 def test_bodies_that_are_added_later_belong_to_all():

@@ -13,6 +13,7 @@ import cardan as cd
 from cardan import shapes
 from cardan.errors import ModelError
 from cardan.math import euler
+from cardan.shapes.region import triangulate
 from cardan.shapes.registry import KINDS, MAKERS
 from cardan.shapes.shape import combined, is_closed, solid_properties
 from cardan.view.shading import mesh_of
@@ -273,3 +274,21 @@ def test_an_open_mesh_is_drawn_but_has_no_mass():
     assert len(body.attachments) == 1
     with pytest.raises(ModelError, match="counter-clockwise"):
         body.attach(shapes.mesh(vertices, faces[:, ::-1]), density=1000.0)
+
+
+@pytest.mark.parametrize("count", [3, 6, 12, 24, 30, 90, 96, 192])
+def test_rings_with_vertices_on_new_diagonals_are_triangulated(count):
+    """cos(jπ/n): a diagonal of the outer polygon touches vertices of the inner one, up to rounding."""
+    angles = 2.0 * np.pi * np.arange(count) / count
+    unit = np.column_stack([np.cos(angles), np.sin(angles)])
+    for ratio in (0.5, *np.cos(np.pi * np.array([2, 3, 7]) / count)):
+        if not 0.05 < ratio < np.cos(np.pi / count):
+            continue
+        for turn in (0.0, 0.3):
+            R = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+            p = np.concatenate([unit, ratio * unit[::-1]]) @ R.T
+            corners = p[triangulate([p[:count], p[count:]])]
+            (x, y), (u, v) = (corners[:, 1] - corners[:, 0]).T, (corners[:, 2] - corners[:, 0]).T
+            areas = 0.5 * (x * v - y * u)
+            assert areas.min() > 0.0 and len(areas) == 2 * count
+            assert areas.sum() == pytest.approx(0.5 * count * np.sin(2 * np.pi / count) * (1 - ratio**2), rel=1e-12)

@@ -128,7 +128,11 @@ def assemble_apart(
         if not found.ok:  # the pairs that have no row yet are only to be named
             own = _with_restarts(options, 0)
     if found.ok:
-        return _result(system, found, found, parts, Status.ASSEMBLED, totals, began)
+        over = dict(held) | {(i, j): margin for i, j, margin, _ in parts.near(found.state.coordinates)}
+        judged = found if len(over) == len(held) else _judged(_packed(drawing, parts, over, system), found, options)
+        is_met = isinstance(judged, AssemblyResult) or judged.met
+        status = Status.ASSEMBLED if is_met else Status.OVERLAP
+        return _result(system, found, judged, parts, status, totals, began)
     closed = again(system, found.state, options)
     best = closed if closed.ok else joined
     pairs = {(i, j): margin for i, j, margin, _ in parts.near(best.state.coordinates)}
@@ -145,8 +149,12 @@ def _with_restarts(options: AssemblyOptions, restarts: int) -> AssemblyOptions:
 
 
 def _new(parts: Colliding, state: State, held: Pairs) -> dict[tuple[int, int], float]:
-    """Pairs that overlap in a state, and have no row yet."""
-    return {(i, j): margin for i, j, margin, _ in parts.near(state.coordinates) if (i, j) not in held}
+    """Pairs that overlap in a state, and have no row yet; none that are fixed to each other, which no row separates."""
+    return {
+        (i, j): margin
+        for i, j, margin, _ in parts.near(state.coordinates)
+        if (i, j) not in held and not parts.is_welded(parts.owners[i], parts.owners[j])
+    }
 
 
 def _packed(drawing: Drawing, parts: Colliding, pairs: Pairs, system: System) -> System:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from cardan import collide
 from cardan.errors import ModelError
-from cardan.joints import Role
+from cardan.joints.gaps import joined_pairs
 from cardan.math import euler
 from cardan.shapes.curved import Curved
 from cardan.system import check
@@ -20,7 +19,6 @@ from cardan.system.drawing import Drawing
 from cardan.system.parts import GROUND, Body
 from cardan.system.state import FloatArray
 
-JOINING: Final = (Role.JOINT, Role.CONTACT, Role.COUPLING)  # constraints whose bodies may touch
 MOST_NAMED: Final = 8  # lines of a text
 TOUCH: Final = 1e-9  # of the sum of the radii of two solids: what overlaps by less only touches
 NO_INSIDE: Final = "is a curve or a surface without an inside; attach a solid, such as cd.shapes.box(x, y, z)"
@@ -147,25 +145,15 @@ def chosen_pairs(drawing: Drawing, parts: Parts, pairs: Any) -> tuple[Any, tuple
 def _all_pairs(drawing: Drawing, parts: Parts, number: Mapping[str, int]) -> tuple[Any, tuple[LeftOut, ...]]:
     """All pairs of bodies with solids but those that are joined, and what is left out."""
     solid = np.unique(parts.owners)
-    joined = _joined(drawing.contents.joints)
+    joined = joined_pairs(drawing.contents)
     i, j = np.triu_indices(len(solid), 1)
     every: Any = np.column_stack([solid[i], solid[j]])
-    keys = [tuple(sorted((number[a], number[b]))) for a, b in joined]
+    keys = [tuple(sorted(number[name] for name in pair)) for pair in joined]
     away = dict(zip(keys, joined.values(), strict=True))
     codes = every[:, 0] * len(number) + every[:, 1]
     is_away = np.isin(codes, [a * len(number) + b for a, b in away])
     away_too = [LeftOut((parts.names[a], parts.names[b]), away[a, b]) for a, b in every[is_away].tolist()]
     return every[~is_away], (*parts.left_out, *away_too)
-
-
-def _joined(joints: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """Pairs of bodies that a joint, contact or coupling joins, and in words by which."""
-    found: dict[tuple[str, str], str] = {}
-    for joint in joints.values():
-        if joint.kind.role in JOINING:
-            for a, b in combinations([body.name for body in joint.bodies], 2):
-                found.setdefault((a, b), f"joined by {joint.kind.name} {joint.name!r}")
-    return found
 
 
 def body_number(item: Any, parts: Parts, drawing: Drawing, what: str) -> int:

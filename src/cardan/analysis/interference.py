@@ -11,6 +11,7 @@ import numpy as np
 
 from cardan import collide
 from cardan.analysis.clash_pairs import TOUCH, LeftOut, Parts, body_number, chosen_pairs, left_out_lines, parts_of
+from cardan.analysis.ownership import check_own_state
 from cardan.analysis.tracks import REST
 from cardan.calls import explains
 from cardan.errors import ModelError
@@ -165,6 +166,7 @@ def interference(drawing: Drawing, state: State | None, pairs: Any) -> Interfere
 def _poses(drawing: Drawing, parts: Parts, state: State | None, what: str) -> FloatArray:
     """Of the solids in a state, shape (solids, 7)."""
     given = drawing.checked_state(what, state)
+    check_own_state(what, given, drawing)
     if not np.isfinite(given.coordinates).all():
         raise ModelError(f"{what} was given a state with poses that are not finite")
     return parts.placed(np.vstack([given.coordinates, REST]))

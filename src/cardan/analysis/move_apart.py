@@ -85,7 +85,7 @@ def _first_meeting(
     parts = colliding(drawing.contents)
     by_margin: dict[float, list[tuple[str, str]]] = {}
     for pair in parts.every_pair():
-        margin = parts.margin(*pair)
+        margin = parts.moving_margin(*pair)
         if margin is not None:
             by_margin.setdefault(margin, []).append(pair)
     ends: list[tuple[float, MotionStatus, str]] = []

@@ -9,6 +9,8 @@ from cardan.joints import Coordinate, Joint
 from cardan.system.parts import Body, Frame, Point
 
 if TYPE_CHECKING:
+    from cardan.system.drawing import Drawing
+    from cardan.system.state import State
     from cardan.system.system import System
 
 
@@ -39,6 +41,23 @@ def check_own(what: str, item: Any, source: tuple[Any, int] | None) -> None:
         own = own.of(item.name) if item.name in own.kind.coordinates else None
     if own is None or own.description() != item.description():
         raise _foreign(what, item, other, mechanism, name)
+
+
+def check_own_state(what: str, state: State, drawing: Drawing) -> None:
+    """ModelError if a state was computed for another mechanism, whose joints differ; those of equal copies are taken.
+
+    What is not known of a state, as after pickling, is not compared.
+    """
+    there, here = getattr(state._index, "contents", None), drawing.contents
+    if there is None or there.ground.owner is here.ground.owner:
+        return
+    for name in dict.fromkeys((*here.joints, *there.joints)):
+        own, other = here.joints.get(name), there.joints.get(name)
+        if own is None or other is None or own.description() != other.description():
+            raise ModelError(
+                f"{what} was given a state of another mechanism ({there.name!r}), whose joint {name!r} differs; give a "
+                f"state of {here.name!r}, such as the result of its assemble(state)"
+            )
 
 
 def _foreign(what: str, item: Any, other: Any, mechanism: Any, name: str) -> ModelError:

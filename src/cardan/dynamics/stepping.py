@@ -116,7 +116,7 @@ class SteppedRun(GeneralizedAlpha):
         found = []
         most = within + max((one.margin for one, *_ in c._sets), default=0.0)
         for i, j in np.asarray(collide.candidates(c.solids, poses, margin=most)).tolist():
-            margin = c.margin(c.owners[i], c.owners[j])
+            margin = c.moving_margin(c.owners[i], c.owners[j])
             if margin is None:
                 continue
             e, friction = c.impact(c.owners[i], c.owners[j])

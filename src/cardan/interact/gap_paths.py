@@ -102,7 +102,7 @@ class Paths:
         """The least gap of two solids [m]; minus infinity if they may overlap."""
         found = self._margins.get((i, j))
         if found is None:
-            told = self._parts.margin(self._parts.owners[i], self._parts.owners[j])
+            told = self._parts.moving_margin(self._parts.owners[i], self._parts.owners[j])
             found = self._margins[i, j] = -np.inf if told is None else told
         return found
 

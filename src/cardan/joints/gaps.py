@@ -15,7 +15,8 @@ import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -41,6 +42,7 @@ _collide = LazyModule("cardan.collide")
 log = logging.getLogger("cardan")
 
 TRUSTED = 1e-9  # of the size: if the error of the search may be larger, the gap is not known
+JOINING: Final = (Role.JOINT, Role.CONTACT, Role.COUPLING)  # constraints whose bodies may overlap
 PLANE = "plane"  # the surface without an inside of its own that is taken for the half-space behind it
 
 
@@ -112,7 +114,7 @@ class Colliding:
 
     def margin(self, a: str, b: str) -> float | None:
         """The least gap of two bodies [m]; None if they may overlap.  The last set that has both decides."""
-        if a == b or self._welded.get(a, a) == self._welded.get(b, b):
+        if a == b:
             return None
         for one, own, bodies, pairs in reversed(self._sets):
             if a in own and b in own:
@@ -120,6 +122,14 @@ class Colliding:
                 is_free = a in bodies or b in bodies or pair in pairs or (not one.joined and pair in self._joined)
                 return None if is_free else one.margin
         return None
+
+    def is_welded(self, a: str, b: str) -> bool:
+        """Whether joints without freedoms fix two bodies to each other, so that no motion changes their gap."""
+        return self._welded.get(a, a) == self._welded.get(b, b)
+
+    def moving_margin(self, a: str, b: str) -> float | None:
+        """The least gap of two bodies that move relative to each other [m]; None if they may overlap, or do not."""
+        return None if self.is_welded(a, b) else self.margin(a, b)
 
     def impact(self, a: str, b: str) -> tuple[float, tuple[float, float]]:
         """Restitution and friction (static, kinetic) of two bodies; the last set that has both decides."""
@@ -144,7 +154,8 @@ class Colliding:
     def near(self, coordinates: FloatArray, within: float = 0.0) -> Iterator[tuple[int, int, float, Any]]:
         """Pairs of solids whose gap is less than their margin: numbers, margin [m], and the gap.
 
-        within: the gap may exceed the margin by this share of the size of the smaller solid.
+        within: the gap may exceed the margin by this share of the size of the smaller solid.  Of bodies that are fixed
+        to each other, those that overlap by more than rounding.
         """
         if len(self.solids) < 2:
             return
@@ -156,6 +167,8 @@ class Colliding:
             if margin is not None:
                 size = min(self.solids[i].reach, self.solids[j].reach)
                 least = margin + (within * size if within else 0.0)
+                if self.is_welded(self.owners[i], self.owners[j]):
+                    least = margin - TRUSTED * size
                 found = known_gap(self.solids[i], poses[i], self.solids[j], poses[j], least)
                 if not found.gap >= least:
                     yield i, j, margin, found
@@ -220,11 +233,14 @@ def _split(exclude: Iterable[Any]) -> tuple[frozenset[str], frozenset[frozenset[
     return frozenset(one for one in exclude if isinstance(one, str)), frozenset(map(frozenset, pairs))
 
 
-def joined_pairs(contents: Any) -> frozenset[frozenset[str]]:
-    """Pairs of bodies that a joint or a contact connects."""
-    joints = [joint for joint in contents.joints.values() if joint.kind.role in (Role.JOINT, Role.CONTACT)]
-    names = [[body.name for body in joint.bodies] for joint in joints]
-    return frozenset(frozenset((a, b)) for own in names for k, a in enumerate(own) for b in own[k + 1 :])
+def joined_pairs(contents: Any) -> dict[frozenset[str], str]:
+    """Pairs of bodies that a joint, contact or coupling joins, which may overlap, and in words by which."""
+    found: dict[frozenset[str], str] = {}
+    for joint in contents.joints.values():
+        if joint.kind.role in JOINING:
+            for pair in combinations([body.name for body in joint.bodies], 2):
+                found.setdefault(frozenset(pair), f"joined by {joint.kind.name} {joint.name!r}")
+    return found
 
 
 def welded(contents: Any) -> Mapping[str, str]:

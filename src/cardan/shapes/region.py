@@ -25,6 +25,7 @@ WIDEST = math.pi / 2  # rad: widest arc of one piece; 20 nodes then leave errors
 FLANK = 4  # segments of an involute
 LOOSE = 1e-5  # of the size of an outline: gaps between pieces whose numbers have six digits
 ROUNDED = 1e-12  # of the size of a profile: ρ at the end of an arc on the axis
+TOUCHED = 1e-12  # of the size: a vertex that is nearer to a new side of a triangle lies on it
 PAIRS = 100_000  # of edges that are tested for crossings at once
 
 
@@ -295,29 +296,40 @@ def _cut_ears(p: FloatArray, ring: list[int]) -> IndexArray:
     at = 0
     size = float(np.abs(p - p[0]).max())
     while len(left) > 3:
-        for _ in range(len(left)):
-            n = len(left)
-            i, j, k = left[(at - 1) % n], left[at % n], left[(at + 1) % n]
-            a, b, c = p[i], p[j], p[k]
-            if _turn(b - a, c - a) > 1e-14 * size * size:
-                others = p[left]
-                inside = (
-                    (_turn(b - a, others - a) >= 0.0)
-                    & (_turn(c - b, others - b) >= 0.0)
-                    & (_turn(a - c, others - c) >= 0.0)
-                )
-                corner = np.zeros(n, dtype=bool)
-                for x in (a, b, c):
-                    corner |= (others == x).all(axis=1)
-                if not (inside & ~corner).any():
-                    break
-            at += 1
-        else:
+        ear = _ear(p, left, at, TOUCHED * size)
+        if ear is None:
+            ear = _ear(p, left, at, 0.0)  # an outline that nearly touches itself
+        if ear is None:
             raise ModelError("the outline of the shape crosses or touches itself; give a simple outline")
-        faces.append((i, j, k))
+        at = ear
+        n = len(left)
+        faces.append((left[(at - 1) % n], left[at % n], left[(at + 1) % n]))
         left = np.delete(left, at % n)
         at = at % n  # next to the ear, so that fans stay short
     return np.array([*faces, tuple(left)], dtype=np.int64)
+
+
+def _ear(p: FloatArray, left: IndexArray, at: int, near: float) -> int | None:
+    """The first corner from a place on whose triangle has no other vertex in it, nor nearer to its new side than
+    ``near`` [m]: a ring through such a vertex would touch itself there."""
+    n = len(left)
+    size = float(np.abs(p - p[0]).max())
+    for k in range(at, at + n):
+        a, b, c = p[left[(k - 1) % n]], p[left[k % n]], p[left[(k + 1) % n]]
+        if _turn(b - a, c - a) > 1e-14 * size * size:
+            others = p[left]
+            low = -near * float(np.hypot(*(a - c)))
+            inside = (
+                (_turn(b - a, others - a) >= 0.0)
+                & (_turn(c - b, others - b) >= 0.0)
+                & (_turn(a - c, others - c) >= low)
+            )
+            corner = np.zeros(n, dtype=bool)
+            for x in (a, b, c):
+                corner |= (others == x).all(axis=1)
+            if not (inside & ~corner).any():
+                return k
+    return None
 
 
 def checked_region(region: Region, what: str) -> Region:
