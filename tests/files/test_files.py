@@ -526,7 +526,7 @@ def test_expressions_names_and_units_of_a_file_survive_a_save() -> None:
     m = loads_toml(EXPRESSIONS)
     assert writer.dumps(m) == EXPRESSIONS
     assert m["crank"].position == (0.25, 0.1, 0.0)
-    assert m["crank"].mass == 1.0
+    assert m["crank"].mass.value == 1.0
     assert m["B"].a.origin[0] == m.parameters["L"]  # still a formula
     assert dict(m["stop"].parameters)["lower"] == pytest.approx(-math.pi / 2, abs=1e-16)
     m["crank"].position = (0.125, 0.1, 0.0)  # an edited value is written as a number

@@ -90,6 +90,15 @@ def with_joint(kind: str) -> Callable[[cd.Mechanism], None]:
     return add
 
 
+def with_masses_of_a_parameter(m: cd.Mechanism) -> None:
+    """In all numbers of a body, in gravity, and in the inertia of a joint."""
+    rho = m.parameter("rho", 1.5, lower=0.1)
+    m["wheel"].mass, m["wheel"].center = rho * 0.8, (0.0, 0.01 * rho, 0.0)
+    m["wheel"].inertia = (0.01 * rho, 0.01 * rho, 0.02 * rho)
+    m.gravity = (0.0, 0.0, -6.0 * rho)
+    m["A"].inertia = 0.01 * rho
+
+
 def with_parameters(m: cd.Mechanism) -> None:
     """Formulas in the frames of a joint, and at the point of a load."""
     length, tilt = m.parameter("length", 0.5, lower=0.1), m.parameter("tilt", 0.2)
@@ -251,6 +260,7 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     **{name: with_pair(mode) for name, mode in BY_DIFFERENCES.items()},
     "a parameter in a joint": lambda m: m.rack("new", m["A"], m["P"], radius=m.parameter("r", 0.1)),
     "a parameter in points": with_parameters,
+    "a parameter in masses": with_masses_of_a_parameter,
     "a parameter with a period": with_period,
     "a function of time as a parameter": lambda m: m.rack("new", m["A"], m["P"], radius=0.1, offset=ramp),
     "constrain one body": lambda m: m.constrain("new", in_world, i=m["wheel"].point((0.2, 0, 0))),
@@ -519,15 +529,10 @@ def test_what_files_cannot_contain_is_refused(tmp_path):
 NOT_FOR_PARAMETERS: dict[str, Callable[[cd.Mechanism, cd.Parameter], object]] = {
     "a driver": lambda m, p: m.drive("new", m["W"], p),
     "a limit": lambda m, p: m.limit("new", m["W"], upper=p),
-    "a mass": lambda m, p: m.body("new", mass=p),
-    "a new mass": lambda m, p: setattr(m["wheel"], "mass", p),
-    "a centre": lambda m, p: m.body("new", center=(p, 0, 0)),
-    "an inertia": lambda m, p: m.body("new", mass=1.0, inertia=((p, 0, 0), (0, 1, 0), (0, 0, 1))),
     "a position": lambda m, p: m.body("new", position=(p, 0, 0)),
     "an orientation": lambda m, p: m.body("new", orientation=(X, p)),
     "a stiffness": lambda m, p: m.spring("new", m["W"], stiffness=p),
     "a force": lambda m, p: m.force("new", m["wheel"].point(), (p, 0, 0)),
-    "gravity": lambda m, p: setattr(m, "gravity", (0, 0, p)),
     "a radius of a wheel": lambda m, p: m.wheel(
         "new", m["wheel"].frame(), p, m["carriage"].attach(cd.geometry.plane())
     ),

@@ -709,7 +709,7 @@ def test_a_parameter_may_be_any_number_of_a_joint_or_is_refused_by_name(kind, op
         assert again.ok and again.state.variables["p"] == NUMBERS[kind][option]
 
 
-def test_parameters_in_drivers_loads_and_bodies_are_refused_by_name():
+def test_parameters_in_drivers_loads_and_poses_are_refused_by_name():
     m = slider_crank(driven=False)
     L, a, b = m["offset"], m.ground.point((0, 1, 0)), m["crank"].point((0.1, 0, 0))
     refused = {
@@ -722,7 +722,6 @@ def test_parameters_in_drivers_loads_and_bodies_are_refused_by_name():
         "viscous": lambda: m.friction("new", m["A"], viscous=L),
         "force": lambda: m.force("new", b, (L, 0, 0)),
         "torque": lambda: m.torque("new", m["crank"], (0, 0, L)),
-        "mass": lambda: m.body("new", mass=L),
         "position": lambda: m.body("new", position=(L, 0, 0)),
     }
     for name, call in refused.items():

@@ -209,7 +209,7 @@ def _outputs(drawing: Drawing, outputs: Any) -> tuple[System, list[Output]]:
     if not bundles:
         raise ModelError("there are no outputs; give joints, coordinates, points or primitives")
     counted = dict.fromkeys([angle for b in bundles for r in b.relations for angle in r.counted_angles])
-    return System(drawing.contents.records, bundles, list(counted), formulas=drawing.values_now()), labels
+    return System(drawing.records, bundles, list(counted), formulas=drawing.values_now()), labels
 
 
 def _output(drawing: Drawing, what: str, given: Any) -> tuple[list[str], Relation]:

@@ -32,8 +32,8 @@ def equations_of(drawing: Drawing) -> tuple[Equations, list[str]]:
 def new_equations(drawing: Drawing, follow: bool = True) -> tuple[Equations, list[str]]:
     """The equations of motion, and what they assume.  follow: False for one pose: contacts are not followed."""
     c = drawing.contents
-    found = mass.masses(c.records, drawing.joint_points(), drawing.system.judged_length)
-    notes = mass_notes(c.records, found, _fixed(drawing))
+    found = mass.masses(drawing.records, drawing.joint_points(), drawing.system.judged_length)
+    notes = mass_notes(drawing.records, found, _fixed(drawing))
     return _packed(drawing, found, drawing.gravity, list(c.loads.values()), follow), notes
 
 
@@ -69,7 +69,7 @@ def mass_notes(bodies: Sequence[BodyRecord], found: mass.Masses, fixed: frozense
 def metric_equations(drawing: Drawing) -> Equations:
     """The equations with a ball of the size of each body, of 1 kg at the centroid of its joint points, for it."""
     system = drawing.system
-    pairs = zip(drawing.contents.records, system.centroids.tolist(), strict=True)
+    pairs = zip(drawing.records, system.centroids.tolist(), strict=True)
     parts = [body._replace(center=(x, y, z), inertia=None) for body, (x, y, z) in pairs]
     diagonal = mass.balls(parts, [1.0] * len(parts), drawing.joint_points(), system.judged_length)
     frames = np.array([mass.principal_frame(body) for body in parts]).reshape(-1, 7)
@@ -103,13 +103,13 @@ def _packed(
         stops.append(Stop(joint.name, lower, upper, joint.ends[0].is_turn, restitution))
     bundles = [joints.held(joint) if joint in limits else joint for joint in c.joints.values()]
     openings = [_opening(joint) for joint in c.opening]
-    rows = inertia_rows(c.joints, c.inertias) if with_inertias else {}
+    rows = inertia_rows(c.joints, drawing.inertias) if with_inertias else {}
     bundles += [*(row for row, _ in rows.values()), *c.rate_rows.values()]
     bundles = [_followed(bundle) for bundle in bundles] if follow else bundles
     angles = drawing.counted_angles([*loads, *(row for row, _ in rows.values()), *c.opening])
-    system = System(c.records, bundles, angles, found.frames, formulas=drawing.values)
+    system = System(drawing.records, bundles, angles, found.frames, formulas=drawing.values)
     system.index.contents = c
-    forces = Forces(system, c.records, loads, angles, drawing.values) if loads else None
+    forces = Forces(system, drawing.records, loads, angles, drawing.values) if loads else None
     inertias = {name: value for name, (_, value) in rows.items()}
     return Equations(system, found.diagonal, gravity, stops, forces, found.metric, inertias, openings)
 
@@ -152,7 +152,7 @@ class Inverse(NamedTuple):
         """That of a drawing."""
         loaded = drawing if drawing.contents.loads or drawing.contents.inertias else None
         given = (drawing.joint_points(), drawing.gravity, connections(drawing))
-        return Inverse(tuple(drawing.contents.records), *given, loaded, _fixed(drawing))
+        return Inverse(tuple(drawing.records), *given, loaded, _fixed(drawing))
 
     def notes(self, system: System) -> tuple[str, ...]:
         """What is assumed about masses."""

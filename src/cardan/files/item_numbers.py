@@ -28,13 +28,13 @@ def numbers_of_items(drawing: Drawing) -> dict[str, FloatArray]:
     Masses, frames, parameters, shapes in contact, inertias of joints.  A function that can be recorded has a digest;
     others are not compared.  Poses as drawn, colours and gravity are left out: a result has its own poses and gravity.
     """
-    c, nodes = drawing.contents, None if drawing.values is None else drawing.values.nodes
-    found = of_bodies(c.records)
+    c, nodes, inertias = drawing.contents, drawing.nodes, drawing.inertias
+    found = of_bodies(drawing.records)
     places = drawing.places()
     for joint in (*c.joints.values(), *c.rate_rows.values()):
         frames = [np.frombuffer(place.floats).tolist() for end in places[joint.name] for place in end]
         of_relations = [list(_of_relation(relation, nodes)) for relation in joint.relations]
-        own: tuple[Any, ...] = (_names(joint), frames, of_relations, c.inertias.get(joint.name, 0.0))
+        own: tuple[Any, ...] = (_names(joint), frames, of_relations, inertias.get(joint.name, 0.0))
         if restitution := dict(joint.parameters).get("restitution"):
             own = (*own, restitution)
         found[f"{joint.kind.name} {joint.name!r}"] = _array(own)

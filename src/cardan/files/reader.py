@@ -182,7 +182,6 @@ class Reader(Ends):
         self.m = Mechanism() if self._base is None else self._base
         if self._base is None:
             self._try(("name",), self._named, "name", document.get("name", self.m.name))
-            self._try(("gravity",), self._gravity, "gravity", document.get("gravity", list(self.m.gravity)))
         if "display" in document:
             self._try(("display",), self._display, "display", document["display"])
         parameters = self._table(("parameters",), document.get("parameters", {}))
@@ -190,6 +189,8 @@ class Reader(Ends):
         for key, value in parameters.items():
             self._later.discard(key)
             self._try(("parameters", key), self._parameter, key, value)
+        if self._base is None:
+            self._try(("gravity",), self._gravity, "gravity", document.get("gravity", list(self.m.gravity)))
         for key, value in tables["bodies"].items():
             self._try(("bodies", key), self._body, key, value)
         for key, value in self._table(("primitives",), document.get("primitives", {})).items():
@@ -252,7 +253,7 @@ class Reader(Ends):
         self.m = Mechanism(value)
 
     def _gravity(self, key: str, value: Any) -> None:
-        self.m.gravity = self._vector((key,), value, "", 3)
+        self.m.gravity = self._vector((key,), value, "", 3, formulas=True)
 
     def _display(self, key: str, value: Any) -> None:
         table = self._table((key,), value)
@@ -300,10 +301,12 @@ class Reader(Ends):
             given: dict[str, Any] = {}
             for key, quantity in (("position", "length"), ("center", "length"), ("orientation", "")):
                 if key in table:
-                    given[key] = self._vector((*path, key), table[key], quantity, 4 if key == "orientation" else 3)
+                    given[key] = self._vector(
+                        (*path, key), table[key], quantity, 4 if key == "orientation" else 3, formulas=key == "center"
+                    )
             inertia = self._inertia((*path, "inertia"), table["inertia"]) if "inertia" in table else None
             if "mass" in table:
-                given["mass"] = self._number((*path, "mass"), table["mass"], "mass")
+                given["mass"] = self._number((*path, "mass"), table["mass"], "mass", formulas=True)
             body = self.m.body(name, **given)
             if inertia is not None:
                 body._keep_inertia(inertia)
@@ -338,7 +341,7 @@ class Reader(Ends):
             )
             self.problem(path, f"it is {short(value)}; {ways}")
             raise Skip
-        return self._numbers(path, value, "")
+        return self._numbers(path, value, "", formulas=True)
 
     def _shape(self, path: Path, value: Any, body: Body) -> None:
         table = self._table(path, value)

@@ -137,7 +137,7 @@ def _check_needs(m: Mechanism, needs: Inverse) -> None:
         drawing = drawing.at_values({**drawing.drawn, **needs.loaded.drawn})
         words = difference(numbers_of_items(needs.loaded), numbers_of_items(drawing))
     else:
-        words = difference(of_bodies(needs.parts), of_bodies(drawing.contents.records))
+        words = difference(of_bodies(needs.parts), of_bodies(drawing.records))
         added = [*drawing.contents.loads, *drawing.contents.inertias]
         words = words or (f"it has the load or joint inertia {added[0]!r}" if added else "")
     if words:
@@ -146,7 +146,7 @@ def _check_needs(m: Mechanism, needs: Inverse) -> None:
 
 def check_same(m: Mechanism, drawing: Drawing, constraints: Any, names: Any) -> None:
     """ModelError if a mechanism has other bodies or constraints than a result.  constraints: one for each relation."""
-    rows = inertia_rows(drawing.contents.joints, drawing.contents.inertias)  # a simulation has these too
+    rows = inertia_rows(drawing.contents.joints, drawing.inertias)  # a simulation has these too
     known = [*drawing.system.constraints, *drawing.system.rate_constraints, *rows]
     if tuple(names) != drawing.system.names or Counter(constraints) - Counter(known):
         raise ModelError(f"mechanism {m.name!r} is not that of the result: its bodies or joints differ")

@@ -268,7 +268,9 @@ class _Writer:
         if "face" in joint.kind.takes:
             return self._contact(joint, path)
         found = self._item(joint, path, self.joints[joint.kind.name])
-        return found | ({"inertia": self.numbers((*path, "inertia"), joint.inertia, "")} if joint.inertia else {})
+        if joint.name in self.m._model.inertias:
+            found["inertia"] = self.numbers((*path, "inertia"), joint.inertia, "")
+        return found
 
     def _load(self, load: Any) -> dict[str, Any]:
         return self._item(load, ("loads", load.name), self.loads[load.kind.name])

@@ -20,7 +20,7 @@ from cardan.calls import explains
 from cardan.constraints.registry import Primitive
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, Rule
-from cardan.system import check
+from cardan.system import check, formulas
 from cardan.system.formulas import Formula, bindings, plain
 from cardan.system.parts import Body, CountedAngle, Frame, Point
 from cardan.system.read_only import read_only
@@ -223,17 +223,18 @@ class Joint:
         return sum(relation.primitive.equations for relation in self.relations if relation.signal is None)
 
     @property
-    def inertia(self) -> float:
+    def inertia(self) -> Any:
         """Inertia of the coordinate [kg m² of an angle, kg of a displacement], zero if none was set; may be set.
+        A number, or a formula of parameters that is above zero.
 
         I adds ½ I q̇² to the kinetic energy, as a rotor does that turns with the joint: a motor of the moment J behind a
         gear of the ratio n has I = J n².  Also called armature.  The joint must have one coordinate.
         """
         model = self._model
-        return 0.0 if model is None else float(model.inertias.get(self.name, 0.0))
+        return 0.0 if model is None else model.inertias.get(self.name, 0.0)
 
     @inertia.setter
-    def inertia(self, value: float) -> None:
+    def inertia(self, value: Any) -> None:
         what = f"the inertia of joint {self.name!r}"
         if not self.kind.takes_inertia:
             valid = ", ".join(kind.name for kind in REGISTRY.values() if kind.takes_inertia)
@@ -241,7 +242,12 @@ class Joint:
                 f"{what} cannot be set: {check.with_article(self.kind.name)} has none, only joints of one coordinate "
                 f"have ({valid}); give inertia= to a body, or use several joints"
             )
-        given = check.positive(value, what, zero=True, instead="use 0 for none")
+        given = value
+        if isinstance(value, Formula):
+            if told := formulas.Rule(value, check.positive, what).broken(value.book.values):
+                raise ModelError(told)
+        else:
+            given = check.positive(value, what, zero=True, instead="use 0 for none")
         if self._model is None or self._model.joints.get(self.name) is not self:
             raise ModelError(f"{what} cannot be set: the joint was removed, or is of another mechanism")
         self._model.set_joint_inertia(self.name, given)

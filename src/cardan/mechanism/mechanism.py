@@ -120,12 +120,12 @@ class Mechanism(Building):
 
     @property
     def gravity(self) -> Triple:
-        """Acceleration of gravity [m/s²] in world."""
+        """Acceleration of gravity [m/s²] in world, of numbers or formulas of parameters."""
         return self._model.gravity
 
     @gravity.setter
     def gravity(self, value: Any) -> None:
-        self._model.gravity = check.vector(value, f"the gravity of mechanism {self.name!r}")
+        self._model.set_gravity(value)
 
     @property
     def display(self) -> Display:

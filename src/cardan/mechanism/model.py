@@ -24,7 +24,7 @@ from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.display import DEFAULT, Display
 from cardan.system.drawing import Contents, Drawing
-from cardan.system.formulas import Book, Formula, Parameter, Values
+from cardan.system.formulas import Book, Formula, Parameter, Values, formulas_in, told
 from cardan.system.parts import GROUND, Body
 from cardan.system.state import State
 from cardan.system.system import System
@@ -44,7 +44,9 @@ class Model:
     def __init__(self, owner: Any, name: str, gravity: Any) -> None:
         self.owner = owner
         self.name = check.name(name, "the mechanism")
-        self.gravity: Triple = check.vector(gravity, f"the gravity of mechanism {name!r}")
+        self.book = Book()
+        self.gravity: Triple
+        self.set_gravity(gravity)
         self.display: Display = DEFAULT
         self.ground = Body(self, GROUND, mass=0.0, is_ground=True)
         self.bodies: dict[str, Body] = {}
@@ -54,7 +56,6 @@ class Model:
         self.rate_rows: dict[str, Joint] = {}
         self.collisions: dict[str, Any] = {}
         self.parameters: dict[str, Parameter] = {}
-        self.book = Book()
         self.source: Any = None
         self.edits = 0
         self.lock = RLock()
@@ -123,12 +124,12 @@ class Model:
         with self.lock:
             return (
                 self.name,
-                self.gravity,
+                told(self.gravity),
                 self.display,
                 tuple(one.description() for one in self.ground.attachments),
                 tuple(body.description() for body in self.bodies.values()),
                 tuple(joint.description() for joint in self.joints.values()),
-                tuple(sorted(self.inertias.items())),
+                tuple(sorted((name, told(value)) for name, value in self.inertias.items())),
                 tuple(load.description() for load in self.loads.values()),
                 tuple(row.description() for row in self.rate_rows.values()),
                 tuple((p.name, p.value, p.lower, p.upper, p.period) for p in self.parameters.values()),
@@ -156,7 +157,8 @@ class Model:
         now = self._now
         if now is not None:
             drawing = now[1]
-            if drawing.contents.edits == self.edits and now[0] is self.book.values and drawing.gravity is self.gravity:
+            is_current = drawing.contents.edits == self.edits and now[0] is self.book.values
+            if is_current and drawing.given_gravity is self.gravity:
                 return drawing
         return self._draw()
 
@@ -312,11 +314,22 @@ class Model:
             raise
         return made
 
-    def set_joint_inertia(self, name: str, value: float) -> None:
+    def set_joint_inertia(self, name: str, value: Any) -> None:
         """Set the inertia of the coordinate of a joint [kg m² or kg]; zero removes it."""
         with self.lock:
+            if isinstance(value, Formula):
+                self.check_formula(f"the inertia of joint {name!r}", value)
             others = {key: one for key, one in self.inertias.items() if key != name}
-            self.assign(inertias={**others, name: value} if value else others)
+            is_none = not isinstance(value, Formula) and value == 0.0
+            self.assign(inertias=others if is_none else {**others, name: value})
+
+    def set_gravity(self, value: Any) -> None:
+        """Set the gravity [m/s²], of numbers or formulas."""
+        what = f"the gravity of mechanism {self.name!r}"
+        found = check.place(value, what) if formulas_in(value) else check.vector(value, what)
+        for _, formula in formulas_in(found):
+            self.check_formula(what, formula)
+        self.gravity = found
 
     def set_parameter(self, parameter: Parameter, value: Any) -> None:
         """Change the value of a parameter."""

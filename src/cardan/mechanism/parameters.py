@@ -44,9 +44,9 @@ def set_value(model: Model, parameter: Parameter, value: Any) -> None:
 
 
 def _redraw(model: Model, drawn: dict[str, float]) -> None:
-    contents, book = model.contents, model.book
+    drawing, book = model.drawing, model.book
     values = book.evaluate(drawn)
-    book.check(values, *contents.used(), contents.user_of)
+    book.check(values, *drawing.used(), drawing.contents.user_of)
     with model.as_one(items=()):
         model._drawn = values, drawn
         book.values = values

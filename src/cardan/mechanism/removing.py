@@ -12,7 +12,7 @@ from cardan.joints.making import label
 from cardan.joints.ownership import formulas_of
 from cardan.system import check
 from cardan.system.drawing import nodes_of
-from cardan.system.formulas import Parameter
+from cardan.system.formulas import Parameter, formulas_in
 from cardan.system.parts import GROUND, Body
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def remove(model: Model, name: str | Body | Joint | Load | Parameter | Collision
         raise check.unknown(key, "body, joint, load or parameter", model)
     with model.as_one(items=()):
         users, text = _users(model, key, mine)
+        if isinstance(mine, Parameter):
+            _check_unused(model, key)
         if users and not joints:
             raise ModelError(f"{text}; remove them first, or pass joints=True")
         gone = {key, *users}
@@ -71,6 +73,16 @@ def _users(model: Model, key: str, mine: Any) -> tuple[list[str], str]:
     attached = [(word, [user for user in users if user in items]) for word, items in held]
     parts = [f"the {word} {', '.join(map(repr, names))}" for word, names in attached if names]
     return users, f"body {key!r} has {' and '.join(parts)}"
+
+
+def _check_unused(model: Model, key: str) -> None:
+    """ModelError if a parameter gives a number of a body, of the gravity, or the inertia of a joint."""
+    drawing = model.drawing
+    items = {user: nodes for user, nodes in drawing.contents.users() if user.startswith(("body ", "the inertia"))}
+    items["the gravity"] = [formula.index for _, formula in formulas_in(drawing.given_gravity)]
+    users = [user for user, nodes in items.items() if key in model.book.parameters_of(nodes)]
+    if users:
+        raise ModelError(f"parameter {key!r} is used by {', '.join(users)}; give it a number first, or another formula")
 
 
 def _nodes_of(item: Joint | Load) -> list[int]:

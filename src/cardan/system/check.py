@@ -224,6 +224,22 @@ def are_moments(moments: Any, most: float = 1.0 + 1e-9) -> Any:
     return largest <= (np.sum(moments, axis=-1) - largest) * most
 
 
+def any_inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
+    """The same of files, whose data may be of others: a moment may exceed the sum of the others by any factor."""
+    return inertia(value, what, real=False)
+
+
+def symmetric(value: Any, what: str) -> Any:
+    """An inertia with formulas as a 3×3 matrix, each entry the mean of itself and of that across the diagonal."""
+    rows = _three(value, what)
+    if not any([hasattr(row, "__len__") for row in rows]):
+        a, b, c = numbers(rows, 3, what, quantity)
+        return (a, 0.0, 0.0), (0.0, b, 0.0), (0.0, 0.0, c)
+    matrix = [numbers(row, 3, f"a row of {what}", quantity) for row in rows]
+    pairs = [[(matrix[i][j], matrix[j][i]) for j in range(3)] for i in range(3)]
+    return tuple([tuple([a if a == b else 0.5 * (a + b) for a, b in row]) for row in pairs])
+
+
 def inertia_or_none(value: Any, what: str) -> tuple[Triple, Triple, Triple] | None:
     """None, or as :func:`inertia`."""
     return None if value is None else inertia(value, what)

@@ -6,7 +6,7 @@ the analysis was called, whatever a progress function or another thread edits in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +15,18 @@ from cardan.errors import ModelError
 from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.display import Display
-from cardan.system.formulas import Book, Condition, Parameter, Values, bindings, plain_at
+from cardan.system.formulas import (
+    Book,
+    Condition,
+    Formula,
+    Parameter,
+    Rule,
+    Values,
+    bindings,
+    drawn_at,
+    formulas_in,
+    plain_at,
+)
 from cardan.system.parts import GROUND, Body, BodyRecord, CountedAngle, Direction, Point
 from cardan.system.relations import Place
 from cardan.system.state import State
@@ -31,11 +42,12 @@ class Contents:
     Joints, rate rows and loads are of layers above; they have a name, a kind and relations.  ``opening``: contacts that
     open, which are no equations of poses; ``closed``: the other joints.  ``inertias``: of the coordinates of joints
     that have one [kg m² or kg], by the names of the joints.
+    ``formed``: numbers of the bodies whose masses are formulas.
     """
 
     __slots__ = (
-        *("_colliding", "_used", "bodies", "book", "closed", "collisions", "display", "edits", "ground", "inertias"),
-        *("joints", "loads", "name", "opening", "parameters", "rate_rows", "records"),
+        *("_colliding", "_used", "bodies", "book", "closed", "collisions", "display", "edits", "formed"),
+        *("ground", "inertias", "joints", "loads", "name", "opening", "parameters", "rate_rows", "records"),
     )
 
     def __init__(self, model: Any) -> None:
@@ -52,28 +64,41 @@ class Contents:
         self.loads: Mapping[str, Any] = model.loads.copy()
         self.bodies: Mapping[str, Body] = model.bodies.copy()
         self.records: list[BodyRecord] = [body._record for body in self.bodies.values()]
+        self.formed: list[int] = [k for k, record in enumerate(self.records) if record.formed]
         self.parameters: Mapping[str, Parameter] = model.parameters.copy()
         self.display: Display = model.display
         self.book: Book = model.book.frozen() if model.book.names else model.book
         self.collisions: Mapping[str, Any] = model.collisions.copy()
         self._colliding: Any = None
-        self._used: tuple[list[int], list[Condition]] | None = None
+        self._used: tuple[list[int], list[Condition | Rule]] | None = None
 
-    def used(self) -> tuple[list[int], list[Condition]]:
-        """Nodes of the formulas that joints and loads use, and their conditions."""
+    def used(self) -> tuple[list[int], list[Condition | Rule]]:
+        """Nodes of the formulas that items use, and their conditions."""
         found = self._used
         if found is None:
-            nodes = [node for item in self.items() for node in nodes_of(item)]
-            found = self._used = nodes, self.book.conditions_of(nodes)
+            nodes = [node for _, own in self.users() for node in own]
+            rules = [rule for k in self.formed for rule in self.records[k].rules()]
+            inertias = [(name, value) for name, value in self.inertias.items() if isinstance(value, Formula)]
+            rules += [Rule(value, check.positive, f"the inertia of joint {name!r}") for name, value in inertias]
+            found = self._used = nodes, [*rules, *self.book.conditions_of(nodes)]
         return found
+
+    def users(self) -> Iterator[tuple[str, list[int]]]:
+        """What uses formulas in words, such as "revolute 'A'", and the nodes of these."""
+        for item in self.items():
+            yield f"{item.kind.name} {item.name!r}", nodes_of(item)
+        for k in self.formed:
+            yield f"body {self.records[k].name!r}", [node for rule in self.records[k].rules() for node in rule.nodes]
+        for name, value in self.inertias.items():
+            yield f"the inertia of joint {name!r}", [one.index for _, one in formulas_in(value)]
 
     def items(self) -> list[Any]:
         """Joints, rate rows and loads."""
         return [*self.joints.values(), *self.rate_rows.values(), *self.loads.values()]
 
     def user_of(self, node: int) -> str:
-        """A joint, rate row or load that reads a node, such as "revolute 'A'"."""
-        return next(f"{item.kind.name} {item.name!r}" for item in self.items() if node in nodes_of(item))
+        """An item that reads a node, such as "revolute 'A'"."""
+        return next((user for user, nodes in self.users() if node in nodes), "the gravity")
 
     def colliding(self, make: Callable[[], T]) -> T:
         """What must not overlap, which the layer above makes once."""
@@ -85,13 +110,6 @@ class Contents:
         """ModelError if a parameter has a value beyond its bounds."""
         for name, value in values.items():
             check_bounds(name, value, self.parameters[name].lower, self.parameters[name].upper)
-
-    def evaluated(self, drawn: Mapping[str, float]) -> list[float]:
-        """Values of all nodes of the formulas; ModelError where a value, or a formula in use, is not valid."""
-        self.check_bounds(drawn)
-        values = self.book.evaluate(drawn)
-        self.book.check(values, *self.used(), self.user_of)
-        return values
 
     def is_fixed(self, body: str) -> bool:
         """Whether a body is fixed where it is drawn."""
@@ -136,17 +154,27 @@ class Contents:
 class Drawing:
     """The contents of a mechanism, its gravity [m/s²], and its formulas at values of the parameters (None: no
     parameters).  The packed system is made when it is first needed.
+
+    ``records``, ``inertias``: as in the contents, with numbers in place of formulas; ``given_gravity`` may have these.
     """
 
-    __slots__ = ("_base", "_other", "_system", "contents", "gravity", "values")
+    __slots__ = ("_base", "_other", "_system", "contents", "given_gravity", "gravity", "inertias", "records", "values")
 
     def __init__(
         self, contents: Contents, gravity: Triple, values: Values | None = None, base: Drawing | None = None
     ) -> None:
         """base: a drawing with the same contents at other values, from whose system that of this one is made."""
         self.contents = contents
-        self.gravity = gravity
+        self.given_gravity = gravity
         self.values = values
+        self.gravity, self.records, self.inertias = gravity, contents.records, contents.inertias
+        if values is not None:
+            nodes = values.nodes
+            self.gravity = plain_at(gravity, nodes)  # type: ignore[assignment]  # three numbers
+            if contents.formed:
+                self.records = [record.drawn(nodes) if record.formed else record for record in contents.records]
+            if contents.inertias:
+                self.inertias = {name: drawn_at(value, nodes) for name, value in contents.inertias.items()}
         self._base = base
         self._system: System | None = None
         self._other: Drawing | None = None  # at the values of the last state that had others
@@ -163,6 +191,25 @@ class Drawing:
     def drawn(self) -> Mapping[str, float]:
         """Values of the parameters, by name."""
         return {} if self.values is None else self.values.drawn
+
+    @property
+    def nodes(self) -> list[float] | None:
+        """Values of all nodes of the formulas; None without parameters."""
+        return None if self.values is None else self.values.nodes
+
+    def used(self) -> tuple[list[int], list[Condition | Rule]]:
+        """Nodes of the formulas in use, and their conditions."""
+        nodes, conditions = self.contents.used()
+        rule = Rule(self.given_gravity, check.vector, f"the gravity of mechanism {self.contents.name!r}")
+        return (nodes, conditions) if not rule.nodes else ([*nodes, *rule.nodes], [*conditions, rule])
+
+    def evaluated(self, drawn: Mapping[str, float]) -> list[float]:
+        """Values of all nodes of the formulas; ModelError where a value, or a formula in use, is not valid."""
+        c = self.contents
+        c.check_bounds(drawn)
+        values = c.book.evaluate(drawn)
+        c.book.check(values, *self.used(), c.user_of)
+        return values
 
     @property
     def system(self) -> System:
@@ -186,7 +233,7 @@ class Drawing:
         also = list(also)
         joints = [*c.closed, *also]
         angles = self.counted_angles([joint for joint in also if joint in c.opening] if c.opening else ())
-        made = System(c.records, joints, angles, references, rows, self.values, c.display)
+        made = System(self.records, joints, angles, references, rows, self.values, c.display)
         made.index.contents = c
         return made
 
@@ -202,7 +249,7 @@ class Drawing:
 
     def places(self) -> dict[str, list[tuple[Place, ...]]]:
         """By the name of each joint and rate row, of each end its frame, or both frames of a coordinate."""
-        nodes = None if self.values is None else self.values.nodes
+        nodes = self.nodes
         found: dict[str, list[tuple[Place, ...]]] = {}
         for name, joint in {**self.contents.joints, **self.contents.rate_rows}.items():
             by_end: list[Any] = [(end.a, end.b) if hasattr(end, "a") else (end,) for end in joint.ends]
@@ -212,7 +259,7 @@ class Drawing:
 
     def joint_points(self) -> dict[str, list[tuple[float, ...]]]:
         """Where each body is joined [m], in its axes, by its name."""
-        nodes = None if self.values is None else self.values.nodes
+        nodes = self.nodes
         found: dict[str, list[tuple[float, ...]]] = {}
         for joint in self.contents.joints.values():
             for end in joint.ends:
@@ -239,15 +286,15 @@ class Drawing:
         if own is None or drawn == own.drawn:
             return self
         if other is None or other.drawn != drawn or not other._belongs_to(self):
-            values = Values(own.book, self.contents.evaluated(drawn), drawn, own.near)
-            other = self._other = Drawing(self.contents, self.gravity, values, self)
+            values = Values(own.book, self.evaluated(drawn), drawn, own.near)
+            other = self._other = Drawing(self.contents, self.given_gravity, values, self)
         return other
 
     def _belongs_to(self, drawing: Drawing) -> bool:
         """Whether this is another drawing at values of its own."""
         assert self.values is not None and drawing.values is not None
         is_near = self.values.near is drawing.values.near or not any(drawing.contents.book.periods)
-        return is_near and self.gravity is drawing.gravity
+        return is_near and self.given_gravity is drawing.given_gravity
 
     def with_free(self, free: Iterable[str | Parameter]) -> System:
         """The system in which some parameters are unknowns."""
@@ -258,7 +305,7 @@ class Drawing:
         names = tuple(dict.fromkeys([self.contents.parameter_name(item) for item in free]))
         if names and self.values is not None:
             for name in names:
-                self.contents.book.check_period(name, self.contents.used()[0], self.values.nodes)
+                self.contents.book.check_period(name, self.used()[0], self.values.nodes)
         return self.system.with_variables(names) if names else self.system
 
     def checked_state(self, what: str, state: State | None) -> State:
@@ -289,7 +336,7 @@ class Drawing:
         if len(counts) > 1:
             told = ", ".join(f"{count} for {name!r}" for count, name in counts.items())
             raise ModelError(f"values are for different numbers of starts: {told}; give as many for each parameter")
-        valid = c.book.are_valid({**self.drawn, **given}, c.used()[0])
+        valid = c.book.are_valid({**self.drawn, **given}, *self.used())
         for name, numbers in given.items():
             parameter = c.parameters[name]
             if bounded:
@@ -299,7 +346,7 @@ class Drawing:
             own = {name: float(numbers[k]) for name, numbers in given.items()}
             try:
                 c.check_bounds(own if bounded else {})
-                c.book.check(c.book.evaluate({**self.drawn, **own}), *c.used(), c.user_of)
+                c.book.check(c.book.evaluate({**self.drawn, **own}), *self.used(), c.user_of)
             except ModelError as error:
                 if bounded:
                     raise ModelError(f"the parameters of start {k} are not valid: {error}") from None
@@ -316,13 +363,13 @@ class Drawing:
             setattr(made, slot, getattr(self.contents, slot))
         made.joints, made._used = {**self.contents.joints, joint.name: joint}, None
         made.closed = [*self.contents.closed, joint]
-        return Drawing(made, self.gravity, self.values)
+        return Drawing(made, self.given_gravity, self.values)
 
     def __deepcopy__(self, memo: Any) -> Drawing:
         return self  # nothing changes it
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Drawing, (self.contents, self.gravity, self.values)
+        return Drawing, (self.contents, self.given_gravity, self.values)
 
 
 def check_bounds(name: str, value: float, lower: float, upper: float) -> None:

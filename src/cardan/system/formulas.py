@@ -1,4 +1,4 @@
-"""Design parameters, and formulas of them in place of numbers of points, frames and joints.
+"""Design parameters, and formulas of them in place of numbers of bodies, points, frames and joints.
 
 A mechanism has one :class:`Book`: the graph of all its formulas, and their values at the drawn values of the
 parameters.  Analyses read a copy of it, which edits do not change, at values of their own (:class:`Values`).
@@ -64,11 +64,61 @@ class Condition(NamedTuple):
         """The message that a value does not satisfy it, without the rounding of its last digits."""
         return f"{self.user and self.user + ': '}{self.text.format(value=float(format(value, '.12g')))}"
 
+    def broken(self, values: Sequence[float]) -> str:
+        """The message that it is not satisfied at these values of all nodes; "" if it is."""
+        value = values[self.node]
+        return "" if self.holds(value) else self.told(value)
+
+    def holds_in(self, found: Sequence[Any]) -> Any:
+        """Whether it is satisfied at many values of all nodes, shape (n,) or () each."""
+        return self.holds(found[self.node])
+
     def holds(self, value: Any) -> Any:
         """Whether a number, or each number of an array, satisfies it; False for NaN."""
         if self.lower == self.upper == 0.0:
             return (value < 0.0) | (value > 0.0)
         return (self.lower < value) & (value < self.upper)
+
+
+class Rule(NamedTuple):
+    """The check of a value in which formulas stand for numbers: the function that checks plain numbers in its place.
+
+    ``value``: a number or formula, or tuples of them.  ``what`` is checked, in words, such as "the mass of body 'b'".
+    """
+
+    value: Any
+    check: Callable[[Any, str], Any]
+    what: str
+
+    @property
+    def nodes(self) -> list[int]:
+        """Of its formulas."""
+        return [formula.index for _, formula in formulas_in(self.value)]
+
+    def broken(self, values: Sequence[float]) -> str:
+        """As of a :class:`Condition`; the message tells the formulas and the values of their parameters."""
+        try:
+            self.check(drawn_at(self.value, values), self.what)
+        except ModelError as error:
+            found = [formula for _, formula in formulas_in(self.value)]
+            texts = ", ".join(dict.fromkeys(map(repr, found)))
+            return f"{error}; it follows from {texts} at {found[0].book.told_at(self.nodes, values)}"
+        return ""
+
+    def holds_in(self, found: Sequence[Any]) -> Any:
+        """As of a :class:`Condition`."""
+        nodes = self.nodes
+        table = np.broadcast_arrays(*[found[node] for node in nodes])
+        rows = np.array(table).reshape(len(nodes), -1).T.tolist()
+        holds = [self._passes(dict(zip(nodes, row, strict=True))) for row in rows]
+        return np.array(holds).reshape(table[0].shape)
+
+    def _passes(self, values: Mapping[int, float]) -> bool:
+        try:
+            self.check(drawn_at(self.value, values), self.what)
+        except ModelError:
+            return False
+        return True
 
 
 class Book:
@@ -154,7 +204,9 @@ class Book:
                 found.append(evaluated(node, found))
         return found
 
-    def are_valid(self, given: Mapping[str, Any], used: Sequence[int]) -> Any:
+    def are_valid(
+        self, given: Mapping[str, Any], used: Sequence[int], conditions: Sequence[Condition | Rule] | None = None
+    ) -> Any:
         """Whether formulas in use are finite and satisfy their conditions, as in :meth:`check`, at many values.
 
         given: of every parameter a number, or an array of shape (n,).  The result has shape (n,).
@@ -171,8 +223,8 @@ class Book:
         valid: Any = np.True_
         for node_in_use in used:
             valid = valid & np.isfinite(found[node_in_use])
-        for condition in self.conditions_of(used):
-            valid = valid & condition.holds(found[condition.node])
+        for condition in self.conditions_of(used) if conditions is None else conditions:
+            valid = valid & condition.holds_in(found)
         return valid
 
     def require(self, formula: Formula, lower: float, upper: float, text: str) -> None:
@@ -200,7 +252,7 @@ class Book:
 
     def parameters_of(self, nodes: Sequence[int]) -> set[str]:
         """Names of the parameters that some nodes depend on."""
-        reads = self._below(nodes)
+        reads = self.below(nodes)
         return {name for name, node in zip(self.names, self.nodes, strict=True) if name is not None and node in reads}
 
     @property
@@ -210,10 +262,11 @@ class Book:
 
     def is_removed(self, node: int) -> bool:
         """Whether a formula has a parameter that was removed."""
-        below = self._below([node])
+        below = self.below([node])
         return any(name is None and place in below for name, place in zip(self.names, self.nodes, strict=True))
 
-    def _below(self, nodes: Sequence[int]) -> set[int]:
+    def below(self, nodes: Sequence[int]) -> set[int]:
+        """Some nodes, and all that these depend on."""
         seen: set[int] = set()
         stack = list(nodes)
         while stack:
@@ -225,14 +278,14 @@ class Book:
 
     def conditions_of(self, used: Sequence[int]) -> list[Condition]:
         """Conditions of formulas in use."""
-        below = self._below(used)
+        below = self.below(used)
         return [condition for condition in self.conditions if condition.node in below]
 
     def check(
         self,
         values: Sequence[float],
         used: Sequence[int],
-        conditions: Sequence[Condition] | None = None,
+        conditions: Sequence[Condition | Rule] | None = None,
         user_of: Callable[[int], str] | None = None,
     ) -> None:
         """ModelError where a formula in use is not finite at these values, or does not satisfy its conditions.
@@ -240,15 +293,19 @@ class Book:
         conditions: those of the formulas in use, if they are known.  user_of: names what reads a node.
         """
         for condition in self.conditions_of(used) if conditions is None else conditions:
-            if not condition.holds(values[condition.node]):
-                raise ModelError(condition.told(values[condition.node]))
+            if told := condition.broken(values):
+                raise ModelError(told)
         for node in used:
             if not math.isfinite(values[node]):
                 user = "" if user_of is None else f"{user_of(node)}: "
-                reads = self._below([node])
-                places = [(name, place) for name, place in zip(self.names, self.nodes, strict=True) if place in reads]
-                told = ", ".join(f"{name} = {values[place]:g}" for name, place in places)
+                told = self.told_at([node], values)
                 raise ModelError(f"{user}{Formula(self, node)!r} is {values[node]} at {told}; it must be finite")
+
+    def told_at(self, nodes: Sequence[int], values: Sequence[float]) -> str:
+        """The parameters of some formulas in words, "a = 1, b = 2", at values of all nodes."""
+        below = self.below(nodes)
+        places = [(name, place) for name, place in zip(self.names, self.nodes, strict=True) if place in below]
+        return ", ".join(f"{name} = {values[place]:g}" for name, place in places)
 
     def check_period(self, name: str, used: Sequence[int], values: Sequence[float]) -> None:
         """ModelError where a formula in use changes over the period of a parameter; values: of all nodes."""
@@ -568,6 +625,34 @@ def plain_at(values: Sequence[Any], nodes: Sequence[float] | None) -> tuple[floa
     if nodes is None:
         return plain(values)
     return tuple([nodes[value.index] if isinstance(value, Formula) else value for value in values])
+
+
+def formulas_in(value: Any) -> list[tuple[int, Formula]]:
+    """The formulas in a value, or in tuples of values in tuples, each with its position among all numbers there."""
+    flat = list(_flat(value))
+    return [(k, one) for k, one in enumerate(flat) if isinstance(one, Formula)]
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple | list):
+        for item in value:
+            yield from _flat(item)
+    elif value is not None:
+        yield value
+
+
+def drawn_at(value: Any, nodes: Sequence[float] | Mapping[int, float] | None) -> Any:
+    """A value, or tuples of values in tuples, with numbers in place of formulas; nodes: as in :func:`plain_at`."""
+    if isinstance(value, Formula):
+        return value.value if nodes is None else nodes[value.index]
+    return tuple([drawn_at(one, nodes) for one in value]) if isinstance(value, tuple | list) else value
+
+
+def told(value: Any) -> Any:
+    """A value, or tuples of values in tuples, with formulas in words, so that descriptions compare equal."""
+    if isinstance(value, Formula):
+        return value.description()
+    return tuple([told(one) for one in value]) if isinstance(value, tuple) else value
 
 
 def bindings(values: Sequence[Any], first: int = 0) -> tuple[tuple[int, int], ...]:

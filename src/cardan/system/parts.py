@@ -18,7 +18,7 @@ from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
 from cardan.system.check import Quadruple, Triple
-from cardan.system.formulas import Formula, are_floats, bindings, number, plain, sqrt
+from cardan.system.formulas import Formula, Rule, are_floats, bindings, drawn_at, formulas_in, number, plain, sqrt, told
 from cardan.system.orientation import orientation as as_quaternion
 from cardan.system.read_only import read_only
 
@@ -34,6 +34,9 @@ T = TypeVar("T")
 
 GROUND = "ground"  # the name of the fixed body
 MASS_WORDS = ("mass", "inertia", "center")
+# The checks of numbers, and what takes formulas in their places.
+CHECKS: dict[str, Callable[[Any, str], Any]] = {"mass": check.mass, "inertia": check.inertia, "center": check.vector}
+QUANTITIES = {"mass": check.quantity, "inertia": check.symmetric, "center": check.place}
 
 # A unit x is made orthogonal to z; below this sine the two directions do not define a frame.
 PARALLEL_SINE = 1e-9
@@ -104,7 +107,10 @@ class CountedAngle:
 
 
 class BodyRecord(NamedTuple):
-    """A body as analyses read it: plain values, which no edit changes.  ``packed``: its authored pose r, p."""
+    """A body as analyses read it: plain values, which no edit changes.  ``packed``: its authored pose r, p.
+
+    Mass, center and inertia may have formulas, until the record is ``drawn``; then ``formed`` is True.
+    """
 
     name: str
     serial: int
@@ -113,6 +119,16 @@ class BodyRecord(NamedTuple):
     center: Triple
     inertia: Any
     has_mass: bool
+    formed: bool = False
+
+    def drawn(self, nodes: Sequence[float] | None) -> BodyRecord:
+        """With numbers in place of formulas; nodes: values of the nodes of the book."""
+        return self._replace(formed=False, **{word: drawn_at(getattr(self, word), nodes) for word in MASS_WORDS})
+
+    def rules(self) -> list[Rule]:
+        """The checks of its numbers that are formulas."""
+        found = [Rule(getattr(self, word), CHECKS[word], f"the {word} of body {self.name!r}") for word in MASS_WORDS]
+        return [rule for rule in found if formulas_in(rule.value)]
 
 
 class Checked(Generic[T]):
@@ -133,7 +149,7 @@ class Checked(Generic[T]):
             raise ModelError(f"the {self._name} of the ground cannot be set; move the bodies instead")
         with body._model.lock:
             given = body._with_given(self._name)
-            checked = self.checked(value, f"the {self._name} of body {body.name!r}")
+            checked = body._with_formulas(self.checked, value, self._name)
             body._model.edit_body(body, {f"_{self._name}": checked, "_given": given})
 
 
@@ -188,14 +204,26 @@ class Body:
             given = (("mass", mass), ("inertia", inertia), ("center", center))
             self._given = tuple([word for word, value in given if value is not None])
         if mass is not None:
-            self._mass = 0.0 if is_ground else check.mass(mass, f"the mass of body {name!r}")
+            self._mass = 0.0 if is_ground else self._with_formulas(check.mass, mass, "mass")
         if inertia is not None:
-            self._inertia = check.inertia(inertia, f"the inertia of body {name!r}")
+            self._inertia = self._with_formulas(check.inertia, inertia, "inertia")
         if center is not None:
-            self._center = check.vector(center, f"the center of body {name!r}")
+            self._center = self._with_formulas(check.vector, center, "center")
         self._attachments: tuple[Attachment, ...] = ()
         self._part: tuple[str, str, float | None] | None = None  # name, key and density of the CAD part it is made of
         self._pack()
+
+    def _with_formulas(self, checked: Callable[[Any, str], Any], value: Any, word: str) -> Any:
+        """A checked value; a mass, a center or an inertia may have formulas, which stay in it."""
+        what = f"the {word} of body {self._name!r}"
+        if word not in MASS_WORDS or not formulas_in(value):
+            return checked(value, what)
+        found = QUANTITIES[word](value, what)
+        for _, formula in formulas_in(found):
+            self._model.check_formula(what, formula)
+        if told_of := Rule(found, checked, what).broken(formulas_in(found)[0][1].book.values):
+            raise ModelError(told_of)
+        return found
 
     def _with_given(self, word: str) -> tuple[str, ...]:
         """The quantities given, with one more; refused where shapes or a part with a density give the mass."""
@@ -224,7 +252,8 @@ class Body:
 
     def _keep_inertia(self, inertia: Any) -> None:
         """Set an inertia of a file, which may be that of no real body; notes of dynamics say so."""
-        checked = check.inertia(inertia, f"the inertia of body {self.name!r}", real=False)
+        has_formulas = formulas_in(inertia)
+        checked = self._with_formulas(check.inertia if has_formulas else check.any_inertia, inertia, "inertia")
         self._model.edit_body(self, {"_inertia": checked, "_given": self._with_given("inertia")})
 
     def _pack(self) -> None:
@@ -234,7 +263,8 @@ class Body:
         if self._attachments and not has_mass:
             has_mass = any([one.density is not None for one in self._attachments])
         masses = (self._mass, self._center, self._inertia, has_mass)
-        self._record = BodyRecord(self._name, self._serial, packed, *masses)
+        formed = bool(self._model.book.names and formulas_in(masses))
+        self._record = BodyRecord(self._name, self._serial, packed, *masses, formed)
 
     @property
     def name(self) -> str:
@@ -258,9 +288,12 @@ class Body:
 
     position = Checked(check.vector, "Authored position r [m] in world.")
     orientation = Checked(as_quaternion, "Authored orientation p, unit quaternion (w, x, y, z); see m.body.")
-    mass = Checked(check.mass, "Mass [kg]; 0 of a massless body.")
-    inertia = Checked(check.inertia_or_none, "Inertia [kg m²] about the centre of mass, body axes; None if not given.")
-    center = Checked(check.vector, "Centre of mass [m] in body axes.")
+    mass = Checked(check.mass, "Mass [kg]; 0 of a massless body.  A number, or a formula of parameters.")
+    inertia = Checked(
+        check.inertia_or_none,
+        "Inertia [kg m²] about the centre of mass, body axes; None if not given.  Of numbers or formulas.",
+    )
+    center = Checked(check.vector, "Centre of mass [m] in body axes.  Of numbers or formulas of parameters.")
 
     @property
     def fixed(self) -> bool:
@@ -388,7 +421,7 @@ class Body:
     def description(self) -> tuple[Any, ...]:
         """Everything that defines the body, as values that compare; equal bodies have equal descriptions."""
         shapes = tuple(one.description() for one in self._attachments)
-        return self.name, self._position, self._orientation, self._mass, self._inertia, self._center, shapes
+        return self.name, self._position, self._orientation, *told((self._mass, self._inertia, self._center)), shapes
 
 
 @explains()
@@ -404,7 +437,7 @@ class Point:
         return Feature(FeatureKind.POINT, self.body, self.position)
 
     def description(self) -> tuple[Any, ...]:
-        return "point", self.body.name, _told(self.position)
+        return "point", self.body.name, told(self.position)
 
 
 @explains()
@@ -421,7 +454,7 @@ class Direction:
         return Feature(FeatureKind.VECTOR, self.body, self.components)
 
     def description(self) -> tuple[Any, ...]:
-        return "vector", self.body.name, _told(self.components)
+        return "vector", self.body.name, told(self.components)
 
 
 @explains()
@@ -476,16 +509,11 @@ class Frame:
         return quaternion_from_columns(self.x, self.y, self.z)
 
     def description(self) -> tuple[Any, ...]:
-        return "frame", self.body.name, _told(self.origin), _told(self.x), _told(self.z), self.x_given
+        return "frame", self.body.name, told(self.origin), told(self.x), told(self.z), self.x_given
 
 
 def _has_formulas(values: Sequence[Any]) -> bool:
     return any([isinstance(value, Formula) for value in values])
-
-
-def _told(values: Triple) -> tuple[Any, ...]:
-    """Numbers, and formulas in words, so that descriptions compare equal."""
-    return tuple([c.description() if isinstance(c, Formula) else c for c in values])
 
 
 def default_x(z: Triple) -> Triple:

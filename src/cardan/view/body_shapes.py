@@ -53,8 +53,8 @@ class Looks:
         self.struts: list[tuple[str, tuple[str, str], tuple[Any, Any], Mesh]] = []
         self.plan = Plan(mechanism, state, self.places, self.r)
         self.toothed: set[str] = set()  # bodies that are drawn as a gear, a pulley or a rack
-        size = float(np.linalg.norm(mechanism.gravity))
-        self.up = -np.array(mechanism.gravity) / size if size else np.array([0.0, 0.0, 1.0])
+        size = float(np.linalg.norm(mechanism._model.drawing.gravity))
+        self.up = -np.array(mechanism._model.drawing.gravity) / size if size else np.array([0.0, 0.0, 1.0])
 
     def is_drawn(self, body: str) -> bool:
         """Whether the user attached solids, so that nothing is generated; faces of contacts alone are not a body."""
