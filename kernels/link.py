@@ -2,7 +2,8 @@
 
     python -m kernels.link
 
-makes ``src/cardan/kernel/library.abi3.so`` and its table ``library.json`` for this machine.  Objects that exist already
+makes ``src/cardan/kernel/library.abi3.so`` and its table ``library.json`` for this machine, and beside them the modules
+of WebAssembly for pages (:mod:`kernels.webassembly`).  Objects that exist already
 are not made again (:mod:`kernels.build`).  It needs Numba, the headers of Python, and a C compiler: that of CC, cc, gcc
 or clang, or zig from PyPI (``pip install ziglang``).
 """
@@ -23,7 +24,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from kernels.build import OUT, ROOT, BuildError, Entry, alone, build, native
+from kernels import webassembly
+from kernels.build import OUT, ROOT, BuildError, Entry, alone, build_all, native
 
 PACKAGE = ROOT / "src" / "cardan"
 COMPILERS = ("cc", "gcc", "clang")
@@ -47,17 +49,23 @@ def _make(jobs: int) -> bool:
     target = native()
     compiler = find_compiler()
     sources = _sources()
-    entries = build(target, OUT, jobs)
+    entries = build_all([target, webassembly.TARGET], OUT, jobs)
     if _sources() != sources:
         raise BuildError("sources were changed during the build; build again")
-    parts = [SOURCE, Path(__file__), *(OUT / target / f"{entry.symbol}.o" for entry in entries)]
+    parts = [SOURCE, Path(__file__), Path(webassembly.__file__)]
+    parts += [OUT / name / f"{entry.symbol}.o" for entry in entries for name in (target, webassembly.TARGET)]
     made_of = built.checksum(b"".join(path.read_bytes() for path in parts))
     content = {"format": built.FORMAT, "system": built.system(), "features": FEATURES.get(target.split("-")[0], [])}
     content |= {"made_of": made_of, "kernels": _kernels(entries), **sources}
     known = _known(built.TABLE)
     library = built.TABLE.with_name(built.TABLE.stem + built.suffix())
-    is_same = {**content, "checksum": known.get("checksum")} == known and library.is_file()
-    if is_same and built.checksum(library.read_bytes()) == known["checksum"]:
+    is_same = {**content, "checksum": known.get("checksum")} == known
+    if (
+        is_same
+        and library.is_file()
+        and built.WEBASSEMBLY.is_file()
+        and built.checksum(library.read_bytes()) == known["checksum"]
+    ):
         return False
     with tempfile.TemporaryDirectory(dir=OUT) as folder:
         linked = Path(folder) / library.name
@@ -67,7 +75,9 @@ def _make(jobs: int) -> bool:
         table = Path(folder) / built.TABLE.name
         table.write_bytes(built.checksum(text).encode() + b"\n" + text)
         linked.chmod(0o755)
-        for path, place in ((linked, library), (table, built.TABLE)):
+        modules = Path(folder) / built.WEBASSEMBLY.name
+        webassembly.write(modules, entries, OUT / webassembly.TARGET)
+        for path, place in ((linked, library), (modules, built.WEBASSEMBLY), (table, built.TABLE)):
             path.replace(place)  # a process that loads them just now finds checksums that differ, and uses Numba
     return True
 

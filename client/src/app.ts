@@ -104,6 +104,7 @@ export class App {
     (on) => this.setLive(on),
   );
   private gated: string | null = null; // why controls wait
+  private offers: { commands: string[]; reason: string } | null = null; // of a connection that does not do everything
 
   constructor(
     private readonly root: HTMLElement,
@@ -289,6 +290,9 @@ export class App {
     file: (message) => save(String(message.name), String(message.text)),
     progress: (message) => this.messages.setWork(message.text ? (message as unknown as Work) : null),
     preparing: (message) => this.status.prepare(message.text as string | null),
+    offers: (message) => {
+      this.offers = { commands: message.commands as string[], reason: String(message.reason) };
+    },
     undo: (message) => this.tools.canUndo(message.possible as boolean),
     live: (message) => {
       this.live = message.on as boolean;
@@ -306,6 +310,12 @@ export class App {
   /** Disable what asks the server while it cannot answer, with the reason; also controls that are new. */
   private gate(): void {
     if (this.isRecorded) return;
+    if (this.offers) {
+      const { commands, reason } = this.offers;
+      for (const node of this.root.querySelectorAll<HTMLButtonElement>('[data-asks]')) {
+        block(node, 'offers', commands.includes(node.dataset.asks!) ? null : reason);
+      }
+    }
     let reason = this.messages.busy;
     if (!this.link?.connected) reason ??= 'the server does not answer';
     else if (!this.model) reason ??= 'no mechanism is open yet';

@@ -6,13 +6,19 @@ import './style/overlay.css';
 import './style/narrow.css';
 import { App } from './app';
 import { hosted } from './host';
+import { Local, type LocalData } from './local';
 import { Pass } from './pass';
 import type { Recording, Source } from './source';
 
-/** A motion in the page, the notebook around it, or the server of its address. */
+/** A motion in the page, a mechanism in the page, the notebook around it, or the server of its address. */
 function source(): Source {
   const recorded = document.querySelector('#recording');
   if (recorded) return { recording: JSON.parse(recorded.textContent!) as Recording };
+  const local = document.querySelector('#local');
+  if (local) {
+    const open = () => new Local(JSON.parse(local.textContent!) as LocalData);
+    return { connection: { open, patience: 'Open the file again.', isAddressed: false } };
+  }
   if (document.querySelector('#hosted')) {
     return { connection: { open: hosted, patience: 'Run the cell of the notebook again.', isAddressed: false } };
   }

@@ -34,7 +34,7 @@ export class Poses {
           type: 'button',
           class: 'chip plain',
           'data-pose': kept,
-          'data-asks': true,
+          'data-asks': 'pose',
           click: () => this.actions.pose(kept),
         },
         kept,
@@ -46,7 +46,7 @@ export class Poses {
         'Poses',
         h('span', { class: 'push' }),
         name,
-        iconButton('plus', 'Keep this pose', keep, { id: 'keep', class: 'icon-button small', 'data-asks': true }),
+        iconButton('plus', 'Keep this pose', keep, { id: 'keep', class: 'icon-button small', 'data-asks': 'keep' }),
       ),
       names.length
         ? h('div', { class: 'chips' }, ...names.map(chip))

@@ -25,9 +25,8 @@ export interface Source {
 
 /** The scene, and the motion, of a page that carries them. */
 export async function unpack(recording: Recording): Promise<{ scene: wire.SceneData; clip: wire.ClipData }> {
-  const bytes = (text: string) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const scene = wire.readScene((await wire.gunzip(bytes(recording.scene))).buffer as ArrayBuffer);
-  const clip = await wire.unpackClip(recording.clip, bytes(recording.clip.data));
+  const scene = wire.readScene((await wire.gunzip(wire.fromBase64(recording.scene))).buffer as ArrayBuffer);
+  const clip = await wire.unpackClip(recording.clip, wire.fromBase64(recording.clip.data));
   clip.loop = true;
   return { scene, clip };
 }

@@ -68,10 +68,10 @@ export class Toolbar {
     this.node = h(
       'div',
       { id: 'tools', class: 'card', role: 'toolbar', 'aria-label': 'View' },
-      recorded ? null : iconButton('undo', 'Undo (Ctrl+Z)', actions.undo, { id: 'undo', 'data-asks': true }),
+      recorded ? null : iconButton('undo', 'Undo (Ctrl+Z)', actions.undo, { id: 'undo', 'data-asks': 'undo' }),
       recorded
         ? null
-        : iconButton('reset', 'Back to the first pose (R)', actions.reset, { id: 'reset', 'data-asks': true }),
+        : iconButton('reset', 'Back to the first pose (R)', actions.reset, { id: 'reset', 'data-asks': 'reset' }),
       recorded ? null : h('hr'),
       iconButton('fit', 'Show everything (F)', () => stage.fit(), { id: 'fit' }),
       view('ortho', 'box', 'Orthographic view (O)', 'orthographic'),

@@ -169,6 +169,21 @@ export function readFrame(data: ArrayBuffer): FrameData {
   };
 }
 
+/** A frame, as Frame.pack() writes it.  numbers: the ten floats of its header. */
+export function writeFrame(ack: number, flags: number, numbers: number[], poses: ArrayLike<number>): ArrayBuffer {
+  const data = new DataView(new ArrayBuffer(HEADER + 4 * poses.length));
+  [FRAME, ack, flags, poses.length / 7].forEach((value, i) => {
+    data.setUint32(4 * i, value, true);
+  });
+  numbers.forEach((value, i) => {
+    data.setFloat32(16 + 4 * i, value, true);
+  });
+  new Float32Array(data.buffer, HEADER).set(poses);
+  return data.buffer;
+}
+
+export const fromBase64 = (text: string) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+
 /** Rows of float32 from byte planes of the differences of their bit patterns; see clip.py. */
 export function unshuffle(bytes: Uint8Array, columns: number): Float32Array[] {
   const count = bytes.length / 4;

@@ -25,6 +25,7 @@ FREE = {"__init__", "__main__", "calls", "checkout", "contents", "errors", "lazy
 # Imports of a layer above, which happen only when a user calls this method.
 UPWARDS = {
     ("cardan.mechanism.mechanism", "cardan.files.writer"): "m.save",
+    ("cardan.files.writer", "cardan.view.draggable"): "m.save of a page",
     ("cardan.analysis.output", "cardan.view.export"): "save of a result as a picture",
     ("cardan.analysis.output", "cardan.view.share"): "save of a result as a page",
     ("cardan.system.saving", "cardan.files.results"): "save of a result as a file that can be loaded",

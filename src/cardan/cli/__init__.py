@@ -30,6 +30,7 @@ VERBS = {
     "simulate": "simulate the motion of a mechanism under gravity and loads",
     "clash": "find parts that overlap, in one state or at any time of a motion",
     "convert": "write a mechanism as a model file",
+    "export": "write a page in which a mechanism can be dragged, without Python or a server",
     "import": "make a model file of a STEP file, with the joints that its faces suggest",
     "papers": "repeat an experiment of the papers, or examine tolerances; in a checkout of the source",
     "bench": "measure the library on this machine",

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -39,6 +40,7 @@ from cardan.system.state import State
 
 _faces = LazyModule("cardan.files.faces")
 
+PAGE: Final = ".html"
 ZERO: Final = (0.0, 0.0, 0.0)
 Z: Final = (0.0, 0.0, 1.0)
 
@@ -49,8 +51,15 @@ def save(m: Mechanism, path: Any, *, units: Mapping[str, str] | None = None) -> 
     if units is not None and not isinstance(units, Mapping):
         raise ModelError(f"the units are {units!r}; give them by quantity, such as {{'length': 'mm'}}")
     suffix = target.suffix.lower()
+    if suffix == PAGE:
+        if units is not None:
+            raise ModelError(f"units were given for the page {str(path)!r}; they are for model files")
+        # imported by name when it is needed: files must not import the layer above
+        atomic.write(target, import_module("cardan.view.draggable").html(m))
+        return
     if suffix not in spec.SUFFIXES:
-        raise ModelError(f"the file is {str(path)!r}; its name must end in .cardan.toml, {', '.join(spec.SUFFIXES)}")
+        valid = ", ".join((*spec.SUFFIXES, PAGE))
+        raise ModelError(f"the file is {str(path)!r}; its name must end in .cardan.toml, {valid}")
     written = dumps(m, as_json=suffix == ".json", units=units, folder=target.absolute().parent)
     atomic.write(target, written.encode())
 

@@ -36,6 +36,7 @@ if CHOICE not in ("", "numba", "built"):
 FORMAT: Final = 2
 NAME: Final = "cardan.kernel.library"
 TABLE: Final = Path(__file__).with_name("library.json")
+WEBASSEMBLY: Final = Path(__file__).with_name("library.wasm.zip")  # the kernels that are called by address, for pages
 
 made: dict[Any, Late] = {}  # kernels of the library, with their functions, which Numba compiles for other kernels
 
@@ -132,6 +133,10 @@ class Library:
     def address(self, entry: list[Any]) -> int:
         """The address of a C function."""
         return int(self._module.address(entry[0]))
+
+    def keys(self) -> dict[int, str]:
+        """Names of the C functions, by their addresses."""
+        return {self.address([entry[0]]): name for name, entry in self._kernels.items() if len(entry) == 1}
 
     def keep(self, error: BaseException) -> None:
         """Raise an exception when the kernel that this thread has called returns to Python, unless one is kept."""
@@ -265,3 +270,10 @@ def address(function: Callable[..., Any]) -> int:
         return 0
     entry = library.entry(function)
     return 0 if isinstance(entry, str) else library.address(entry)
+
+
+@functools.cache
+def keys() -> dict[int, str]:
+    """Names of the C functions of the library, by their addresses; none if it is not used."""
+    library = _library()
+    return library.keys() if isinstance(library, Library) else {}

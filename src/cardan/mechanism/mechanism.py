@@ -640,8 +640,9 @@ class Mechanism(Building):
         return _sensitivity.tolerances(drawing, state, *given)
 
     def save(self, path: Any, *, units: Mapping[str, str] | None = None) -> None:
-        """Write the mechanism to a file ``*.cardan.toml`` or ``*.json``, for :func:`cardan.load`.
+        """Write the mechanism to a file: ``*.cardan.toml`` or ``*.json`` for :func:`cardan.load`, or a page ``*.html``.
 
+        The page shows it, and its parts can be dragged there, without Python and without a server.
         units: such as ``{"length": "mm", "angle": "deg"}``; those of the file that it was read from, or SI.
         Functions are written as expressions.  What a file cannot contain raises a ModelError, and nothing is written.
         An existing file is replaced at once, or not at all.

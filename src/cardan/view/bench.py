@@ -34,7 +34,7 @@ from cardan.view import cad_draft, contact_marks
 from cardan.view import clip as clips
 from cardan.view.clip import Clip
 from cardan.view.hand import Drag
-from cardan.view.mailbox import Inbox, Outbox
+from cardan.view.mailbox import Inbox, Receiver
 from cardan.view.protocol import MOVING, SCENE, Command, Frame, Refused, write
 from cardan.view.scene import scene as make_scene
 from cardan.view.wiggle import wiggle
@@ -119,7 +119,7 @@ class Bench:
         self,
         items: dict[str, tuple[str, Source, float]],
         first: str,
-        outbox: Outbox,
+        outbox: Receiver,
         when_loaded: Callable[[], None] = lambda: None,
     ) -> None:
         self.inbox = Inbox()
@@ -151,6 +151,11 @@ class Bench:
     def start(self) -> None:
         """Start the thread that solves."""
         self._thread.start()
+
+    def open(self) -> State:
+        """Show the first item in this thread, without a server; returns the pose that is shown."""
+        self._attempt(Command("load", 0, {"item": self._item}))
+        return self._now
 
     def put(self, command: Command) -> None:
         """Called by the network's thread: enqueue, and return."""
@@ -781,15 +786,19 @@ def limits_of(mechanism: Mechanism, coordinate: Any) -> tuple[float, float]:
 
 def limit_text(mechanism: Mechanism, name: str, state: State) -> str:
     """Which bound of a limit holds in a state, in words: "hinge angle is at its upper limit, 17.2° (stop)"."""
+    texts, value = limit_texts(mechanism, name), mechanism[name].ends[0].value(state)
+    return min(texts, key=lambda one: abs(one[0] - value))[1]
+
+
+def limit_texts(mechanism: Mechanism, name: str) -> list[tuple[float, str]]:
+    """The finite bounds of a limit [m or rad], the lower one first, with words for a limit that is there."""
     limit = mechanism[name]
     coordinate, given = limit.ends[0], dict(limit.parameters)
     bounds = {side: float(given[side]) for side in ("lower", "upper") if math.isfinite(given.get(side, math.inf))}
-    value = coordinate.value(state)
-    side = min(bounds, key=lambda word: abs(bounds[word] - value))
     scale, unit = (180.0 / math.pi, "°") if coordinate.unit == "rad" else (1e3, " mm")
-    number = f"{scale * bounds[side]:.4g}{unit}".replace("-", "−")
     of = " ".join(filter(None, (coordinate.joint, coordinate.name)))
-    return f"{of} is at its {side} limit, {number} ({name})"
+    numbers = {side: f"{scale * bound:.4g}{unit}".replace("-", "−") for side, bound in bounds.items()}
+    return [(bound, f"{of} is at its {side} limit, {numbers[side]} ({name})") for side, bound in bounds.items()]
 
 
 def times_of(duration: float) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from typing import Final
+from typing import Final, Protocol
 
 from cardan.view.protocol import Command, Refused
 
@@ -44,6 +44,16 @@ class Inbox:
         with self._arrived:
             self.is_closed = True
             self._arrived.notify()
+
+
+class Receiver(Protocol):
+    """What takes the messages of a bench."""
+
+    def post(self, message: str | bytes, *, new_scene: bool = False) -> None:
+        """Add a message; new_scene: frames of the scene before are dropped."""
+
+    def show(self, frame: bytes) -> None:
+        """Add a frame; it replaces one that waits."""
 
 
 class Outbox:
