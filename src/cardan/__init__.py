@@ -31,6 +31,7 @@ Solve
     m.assemble_many     the same from many starts: a BatchResult
     m.move              positions, velocities and accelerations of a driven motion: a Motion
     m.simulate          the motion under gravity and loads: a Simulation
+    final, integral, …  costs of a run; sim.gradient(cost) gives their derivatives by all numbers of the model
     m.simulate_many     the same for many values of parameters, on all cores; m.move_many: Runs
     m.interference      bodies that overlap; m.distance_between two; motion.clashes() at any time of a motion
     m.collide           bodies that must not overlap, in assemblies and driven motions
@@ -78,7 +79,9 @@ if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.clashes import Clashes
     from cardan.analysis.contact_record import ContactEvent, ContactEventKind, ContactHistory
+    from cardan.analysis.costs import Cost, final, integral, mean, peak
     from cardan.analysis.equilibrium import Equilibrium
+    from cardan.analysis.gradient import Gradient
     from cardan.analysis.interference import Interference, Separation
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.motion import Motion, MotionStatus
@@ -146,7 +149,9 @@ __version__ = "0.1.0"
 _MODULES = {
     "analysis.batch_result": "BatchResult",
     "analysis.clashes": "Clashes",
+    "analysis.costs": "Cost final integral mean peak",
     "analysis.equilibrium": "Equilibrium",
+    "analysis.gradient": "Gradient",
     "analysis.interference": "Interference Separation",
     "analysis.linearise": "ConstraintEquations",
     "analysis.motion": "Motion MotionStatus",
@@ -220,12 +225,14 @@ __all__ = [
     "ContactEventKind",
     "ContactHistory",
     "Coordinate",
+    "Cost",
     "Diagnosis",
     "Direction",
     "Display",
     "Equilibrium",
     "FileError",
     "Frame",
+    "Gradient",
     "Hand",
     "Interference",
     "Jet",
@@ -279,15 +286,19 @@ __all__ = [
     "from_build123d",
     "from_cadquery",
     "elastic",
+    "final",
     "geometry",
     "inch",
+    "integral",
     "joint_motion",
     "load",
     "load_result",
     "load_step",
     "log",
+    "mean",
     "mm",
     "norm",
+    "peak",
     "pi",
     "primitive",
     "rate",

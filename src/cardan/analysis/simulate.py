@@ -158,7 +158,9 @@ def _simulate(
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
             text = "the velocities at the start contradict joints or drivers; they were changed by up to"
             notes.append(f"{text} {change:.3g}")
-    return _go_on(run, code, end, notes, deadline, options.progress, "" if until is None else str(until[1]))
+    made = _go_on(run, code, end, notes, deadline, options.progress, "" if until is None else str(until[1]))
+    made._start = (q, v)
+    return made
 
 
 def _check_fit(system: System, state: State, tolerance: float) -> None:
@@ -495,7 +497,7 @@ def _singular_reason(run: Integration) -> str:
     return f"; it is near a singular pose, where the reactions of {listed} grow without bound"
 
 
-def _outputs(first: float, duration: float, step: float | None, times: Iterable[float] | None) -> FloatArray:
+def _outputs(first: float, duration: float, step: float | None, times: Iterable[float] | None = None) -> FloatArray:
     """Output times [s], increasing; those given, every step, or OUTPUTS intervals."""
     if times is None:
         count = OUTPUTS if step is None else max(1, math.ceil(min(duration / step, MOST_NUMBERS) * (1.0 - SAME_TIME)))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -31,11 +31,19 @@ from cardan.dynamics.tables import WIDTH
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.joints.coordinates import Course
+from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.system import check
 from cardan.system import tables as layout
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
+
+if TYPE_CHECKING:
+    from cardan.analysis.costs import Cost
+    from cardan.analysis.gradient import Gradient
+    from cardan.system.formulas import Parameter
+
+_gradient = LazyModule("cardan.analysis.gradient")
 
 TURN = 2.0 * np.pi
 TURN_DOUBT = 1.0  # rad, between a change of an angle and what its rates give: if more, turns may be missed
@@ -149,6 +157,7 @@ class Simulation(Readings):
         self._source: tuple[Any, int] | None = None  # the mechanism, and how often it had been edited
         self.events = tuple(events)
         self._run: tuple[Integration, float] | None = None  # and the time at which it was to end [s]
+        self._start: tuple[FloatArray, FloatArray] | None = None  # q, v before they were projected
         self._undefined = ""  # why a driver has no value after that time
 
     @property
@@ -197,8 +206,20 @@ class Simulation(Readings):
         from cardan.analysis.simulate import resume
 
         made = resume(self, max_seconds, progress)
-        made._connections, made._source = self._connections, self._source
+        made._connections, made._source, made._start = self._connections, self._source, self._start
         return made
+
+    def gradient(self, cost: Cost, parameters: Iterable[str | Parameter] | None = None) -> Gradient:
+        """Exact derivatives of a cost of this run, by the discrete adjoint of its steps.
+
+            g = sim.gradient(cd.integral(lambda s: s.rate("A") ** 2) + cd.final(lambda s: s["arm"].position.z))
+            g.value, g.of("arm").mass, g.of("spring").stiffness, g.of("B").points, g.gravity, g.start["arm"].velocity
+
+        The time that it takes does not depend on the number of derivatives.  parameters: those whose derivatives are
+        wanted, all where none are given.  A run is refused, with the item and a way out, if one of its parts cannot be
+        differentiated yet: see :class:`cardan.Gradient`.
+        """
+        return _gradient.gradient(self, cost, parameters)
 
     # -- columns of the results ----------------------------------------------------------------------------------------
 
@@ -209,6 +230,11 @@ class Simulation(Readings):
     def _poses(self) -> FloatArray:
         """Poses of the principal frames from the system's origin, shape (times, bodies, 7)."""
         return self._results[:, 1 : 1 + layout.POSE * self._bodies].reshape(-1, self._bodies, layout.POSE)
+
+    def _first_poses(self) -> FloatArray:
+        """Poses of the principal frames before the start was projected, shape (bodies, 7)."""
+        assert self._start is not None
+        return self._start[0][: layout.POSE * self._bodies].reshape(-1, layout.POSE)
 
     def _angles(self) -> FloatArray:
         """Counted angles [rad], shape (times, angles)."""

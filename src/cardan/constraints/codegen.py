@@ -137,6 +137,16 @@ def curvature_kernel(name: str, trace: Trace, inline: bool) -> str:
     return _function(f"{name}_curvature", sizes, f"ẋᵀ f_xx ẋ of {name}, {len(rows)} rows.", body, inline)
 
 
+def adjoint_kernel(name: str, graph: Graph, outputs: Sequence[Scalar]) -> str:
+    """The function of gradients (:mod:`.adjoints`): g ← outputs of (x, given, c)."""
+    kept = [(i, output) for i, output in enumerate(outputs) if not output.is_zero]
+    writer = _Writer(graph, [output for _, output in kept])
+    body = [*writer.lines, f"    for i in range({len(outputs)}):", "        g[i] = 0.0"]
+    body += [f"    g[{i}] = {writer.name(output)}" for i, output in kept]
+    sizes = {"x": TABLE, "rate": TABLE, "c": TABLE, "g": len(outputs)}
+    return _function(name, sizes, f"Gradients, {len(outputs)} numbers.", body, False)
+
+
 def rate_value_kernel(name: str, trace: Trace) -> str:
     """The function of B(x) = ∂g/∂ẋ, in place of ∂f/∂x; f is zero, since a rate row says nothing about poses."""
     graph, variables, rows = trace

@@ -1,0 +1,452 @@
+"""Gradients of runs: against extrapolated differences of the library's own runs, through its public interface.
+
+Every number of the model is changed where the user gives it, so the differences also contain the packing, the assembly
+of the start and the principal axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan.analysis import costs, differentiable
+from cardan.dynamics.integrate import Integration
+from cardan.math import euler
+from gallery import rsur
+from layers import sampled
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+RELATIVE, OF_LARGEST = 1e-8, 1e-11
+
+Numbers = dict[str, Any]
+
+
+def inertia(a: float, b: float, c: float, d: float = 0.0, e: float = 0.0) -> np.ndarray:
+    """A tensor with products d (x, y) and e (y, z)."""
+    return np.array([[a, d, 0.0], [d, b, e], [0.0, e, c]])
+
+
+def link(mass: float, center: float, a: float, b: float, c: float) -> dict[str, Any]:
+    """A body with its centre on its x axis."""
+    return {"mass": mass, "center": (center, 0.0, 0.0), "inertia": inertia(a, b, c)}
+
+
+RSUR: Numbers = {
+    "mass": 2.0, "moment": 2.6, "product": 0.3, "cx": 2.0, "cy": 0.05, "stiffness": 60.0, "rest": 1.2, "damping": 0.5,
+    "gy": 0.4, "gz": -9.81, "crank": 1.0, "foot": 0.0, "tip": 0.0, "viscous": 0.05, "coulomb": 0.3, "speed": 0.2,
+    "rate": 1.5, "turn": 0.0, "spring_x": 1.5,
+}  # fmt: skip
+
+
+def make_rsur(n: Numbers) -> cd.Mechanism:
+    """The spatial four-bar with a spring, friction, a torque of time, and a coupler whose axes are not principal."""
+    m = cd.Mechanism("rsur", gravity=(0.0, n["gy"], n["gz"]))
+    crank = m.body("crank", orientation=euler.from_axis_angle(Z, 0.7), **link(1.0, 0.5, 0.02, 0.09, 0.1))
+    tensor = inertia(0.25, n["moment"], 2.7, n["product"], 0.1)
+    turned = euler.from_axis_angle(Y, -0.8)
+    given = {"mass": n["mass"], "center": (n["cx"], n["cy"], 0.0), "inertia": tensor}
+    coupler = m.body("coupler", position=(0.8, 0.6, 0.0), orientation=turned, **given)
+    hanging = euler.from_zxz((0.0, -1.3, -1.4))
+    rocker = m.body("rocker", position=rsur.D, orientation=hanging, **link(1.5, 1.0, 0.03, 0.5, 0.52))
+    A = m.revolute("A", m.ground.frame(z=Z, x=X), crank.frame(z=Z, x=X))
+    m.spherical("B", crank.point((n["crank"], 0, 0)), coupler.point((n["tip"], 0, 0)))
+    m.universal("C", coupler.frame((4.0, 0, 0), z=Z), rocker.frame((2.0, 0, 0), z=Z))
+    ground = m.ground.frame((3.0 + n["foot"], 0, 1.0), z=rsur.ROCKER_AXIS, x=rsur.ROCKER_ZERO)
+    m.revolute("D", ground, rocker.frame(z=Z, x=X))
+    at = m.ground.point((1.5, 1.0, 2.5)), coupler.point((n["spring_x"], 0.1, 0.2))
+    m.spring("coil", *at, stiffness=n["stiffness"], rest=n["rest"], damping=n["damping"])
+    m.friction("rub", m["D"], viscous=n["viscous"], coulomb=n["coulomb"], speed=n["speed"])
+    m.actuator("motor", A, lambda t, x, v: 3.0 * cd.sin(2.0 * t) - 0.05 * v + 0.1 * cd.cos(x))
+    return m
+
+
+def rsur_cost() -> costs.Cost:
+    """Functionals of coordinates, points, velocities and accelerations; sums, products and powers of them."""
+    swing = cd.integral(lambda s: s.rate("A") ** 2 + s.coordinate("A") * s["coupler"].point((2, 0, 0.1)).z)
+    end = cd.final(lambda s: s["rocker"].velocity_of((1, 0.2, 0)).x * s["coupler"].angular_velocity.y)
+    jerk = cd.final(lambda s: 0.02 * s["coupler"].acceleration_of((1.0, 0.2, 0.3)).x + 0.01 * s.acceleration("D"))
+    top = cd.peak(lambda s: s["coupler"].velocity.z + 0.1 * s["crank"].angular_acceleration.z, p=6)
+    return swing + 0.3 * end * cd.mean(lambda s: s.coordinate("D") + s.time) + jerk - top**1.5 / 3.0
+
+
+def rsur_found(g: cd.Gradient) -> dict[str, float]:
+    """The derivatives by the numbers of RSUR."""
+    coupler, coil, rub, B, D = (g.of(name) for name in ("coupler", "coil", "rub", "B", "D"))
+    return {
+        "mass": coupler.mass, "moment": coupler.inertia[1, 1], "product": 2.0 * coupler.inertia[0, 1],
+        "cx": coupler.center[0], "cy": coupler.center[1], "stiffness": coil.stiffness, "rest": coil.rest,
+        "damping": coil.damping, "gy": g.gravity[1], "gz": g.gravity[2], "crank": B.points[0, 0],
+        "tip": B.points[1, 0], "foot": D.points[0, 0], "viscous": rub.viscous, "coulomb": rub.coulomb,
+        "speed": rub.speed,
+    }  # fmt: skip
+
+
+SLIDER: Numbers = {
+    "mass": 1.2, "ixy": 0.002, "center": 0.2, "throw": 0.15, "f": 4.0, "at": 0.05, "push": -2.0, "twist": 0.4,
+    "k": 30.0, "crank": 0.1, "guide": 0.02, "inward": 0.3,
+}  # fmt: skip
+
+
+def make_slider(n: Numbers) -> cd.Mechanism:
+    """A slider-crank whose joints are independent, with forces, a torque and a bushing."""
+    m = cd.Mechanism("slider", gravity=(0.0, -9.81, 0.0))
+    crank = m.body("crank", orientation=euler.from_axis_angle(Z, 0.9), **link(0.8, 0.05, 1e-3, 2e-3, 2.5e-3))
+    x = 0.1 * np.array([np.cos(0.9), np.sin(0.9)])
+    along = -np.arcsin(x[1] / 0.4)
+    given = {"mass": n["mass"], "center": (n["center"], 0.01, 0), "inertia": inertia(0.002, 0.02, 0.021, n["ixy"])}
+    rod = m.body("rod", position=(*x, 0.0), orientation=euler.from_axis_angle(Z, along), **given)
+    block = m.body("block", position=(x[0] + 0.4 * np.cos(along), 0, 0), mass=2.0, inertia=inertia(0.01, 0.01, 0.01))
+    m.revolute("A", m.ground.frame(z=Z), crank.frame(z=Z))
+    m.spherical("B", crank.point((n["crank"], 0, 0)), rod.point())
+    m.universal("C", rod.frame((0.4, 0, 0), z=Z), block.frame((0.0, n["guide"] - 0.02, 0.0), z=Y))
+    m.prismatic("P", m.ground.frame((0, 0, 0), z=X), block.frame(z=X))
+    m.force("wind", rod.point((n["at"], 0.02, 0.0)), (0.2, n["f"], 0.3))
+    m.force("jet", rod.point((n["at"], 0.0, 0.01)), (n["inward"], 0.1, 0.0), axes="body")
+    m.torque("twist", crank, (0.0, 0.1, n["twist"]))
+    m.torque("turner", rod, (0.0, 0.1, n["push"]), axes="body")
+    frames = m.ground.frame((0.45, 0.1, 0.0)), rod.frame((n["throw"], 0.0, 0.0), z=(0.1, 0.2, 1.0), x=X)
+    stiffness = np.diag([n["k"], 20.0, 10.0, 0.5, 0.4, 0.3])
+    stiffness[0, 4] = stiffness[4, 0] = 0.2
+    m.bushing("soft", *frames, stiffness=stiffness, damping=0.02 * stiffness)
+    return m
+
+
+def slider_cost() -> costs.Cost:
+    return cd.integral(lambda s: s.coordinate("P") ** 2 + 0.1 * s.rate("A") * s["rod"].velocity_of((0.2, 0, 0)).y) + (
+        cd.final(lambda s: cd.norm(s["rod"].point((0.1, 0.2, 0.3))) + 0.2 * s["rod"].vector(Y).x)
+    )
+
+
+def slider_found(g: cd.Gradient) -> dict[str, float]:
+    """The derivatives by the numbers of the slider-crank."""
+    rod = g.of("rod")
+    return {
+        "mass": rod.mass, "ixy": 2.0 * rod.inertia[0, 1], "center": rod.center[0], "f": g.of("wind").vector[1],
+        "at": g.of("wind").point[0] + g.of("jet").point[0], "inward": g.of("jet").vector[0],
+        "twist": g.of("twist").vector[2], "push": g.of("turner").vector[2],
+        "k": g.of("soft").stiffness[0, 0] + 0.02 * g.of("soft").damping[0, 0], "crank": g.of("B").points[0, 0],
+        "guide": g.of("C").points[1, 1],
+    }  # fmt: skip
+
+
+CHAIN: Numbers = {"mass": 0.5, "stiffness": 20.0, "tip": 0.25, "moment": 0.004}
+LINKS = 16
+
+
+def make_chain(n: Numbers) -> cd.Mechanism:
+    """A chain of links between a hinge and a ball joint, alternately joined by universal and spherical joints."""
+    m = cd.Mechanism("chain")
+    length, s = 0.25, np.linspace(-1.0, 1.0, LINKS)
+    bend = 1.1  # the links are a polygon that is symmetric
+    p, links = np.zeros(3), []
+    for i in range(LINKS):
+        angle, is_own = bend * s[i], i == LINKS // 2
+        turned = euler.from_axis_angle(Y, -angle)
+        tensor = inertia(0.002, n["moment"] if is_own else 0.004, 0.005)
+        given = {"mass": n["mass"] if is_own else 0.5, "center": (0.125, 0, 0), "inertia": tensor}
+        links.append(m.body(f"l{i}", position=p, orientation=turned, **given))
+        p = p + length * np.array([np.cos(angle), 0.0, np.sin(angle)])
+    m.revolute("j0", m.ground.frame(z=Y, x=X), links[0].frame(z=Y, x=X))
+    for i in range(1, LINKS):
+        tip = n["tip"] if i - 1 == LINKS // 2 else length
+        if i % 2:
+            m.universal(f"j{i}", links[i - 1].frame((tip, 0, 0), z=Z), links[i].frame(z=Y))
+        else:
+            m.spherical(f"j{i}", links[i - 1].point((tip, 0, 0)), links[i].point())
+    m.spherical("end", links[-1].point((length, 0, 0)), m.ground.point(tuple(p)))
+    at = m.ground.point((0.5 * p[0], 0.7, 1.0)), links[LINKS // 2].point((0.1, 0.02, 0))
+    m.spring("coil", *at, stiffness=n["stiffness"], rest=0.3, damping=0.2)
+    return m
+
+
+def chain_cost() -> costs.Cost:
+    return cd.integral(lambda s: s["l8"].point((0.1, 0, 0)).z ** 2) + cd.final(lambda s: s["l4"].velocity.y)
+
+
+def chain_found(g: cd.Gradient) -> dict[str, float]:
+    own = g.of("l8")
+    j = g.of("j9").points[0, 0]
+    return {"mass": own.mass, "moment": own.inertia[1, 1], "stiffness": g.of("coil").stiffness, "tip": j}
+
+
+def differences(f: Callable[[float], float], x: float, h: float, is_assembled: bool = False) -> float:
+    """Central differences with steps h, 2h and 4h, extrapolated twice.
+
+    is_assembled: the start is assembled again, by iterations whose second derivative may jump at x; then the errors are
+    of the orders h and h², and else h² and h⁴.
+    """
+    d = [(f(x + k * h) - f(x - k * h)) / (2.0 * k * h) for k in (1, 2, 4)]
+    if is_assembled:
+        return (8.0 * d[0] - 6.0 * d[1] + d[2]) / 3.0
+    a, b = (4.0 * d[0] - d[1]) / 3.0, (4.0 * d[1] - d[2]) / 3.0
+    return (16.0 * a - b) / 15.0
+
+
+CASES = {
+    "rsur": (make_rsur, RSUR, rsur_cost, rsur_found, 1.0),
+    "slider": (make_slider, SLIDER, slider_cost, slider_found, 0.3),
+    "chain": (make_chain, CHAIN, chain_cost, chain_found, 0.3),
+}
+FOUND = {
+    "rsur": "mass moment product cx cy stiffness rest damping gy gz crank tip foot viscous coulomb speed",
+    "slider": "mass ixy center f at inward twist push k crank guide",
+    "chain": "mass moment stiffness tip",
+}
+ASSEMBLED = ("crank", "tip", "foot", "guide")
+STEP = 1e-3
+_known: dict[str, tuple[Any, dict[str, float]]] = {}
+
+
+def start_of(case: str) -> cd.State:
+    """An assembled start with velocities."""
+    make, numbers, *_ = CASES[case]
+    m = make(numbers)
+    state = m.assemble().state
+    return m.solve_rates(state, {"A": numbers["rate"]}) if "rate" in numbers else state
+
+
+def run_of(case: str, numbers: Numbers, start: cd.State, duration: float) -> cd.Simulation:
+    sim = CASES[case][0](numbers).simulate(duration, state=start, step=STEP)
+    assert sim.ok, sim.text()
+    return sim
+
+
+def gradients(case: str) -> tuple[Any, dict[str, float]]:
+    if case not in _known:
+        _, numbers, cost, found, duration = CASES[case]
+        start = start_of(case)
+        _known[case] = start, found(run_of(case, numbers, start, duration).gradient(cost()))
+    return _known[case]
+
+
+def value_of(case: str, numbers: Numbers, start: cd.State) -> float:
+    cost, duration = CASES[case][2], CASES[case][4]
+    return value_at(run_of(case, numbers, start, duration), cost())
+
+
+def value_at(sim: cd.Simulation, cost: costs.Cost) -> float:
+    from cardan.analysis.gradient import cost_of
+
+    return cost_of(sim, cost)
+
+
+ALL = [(case, word) for case, words in FOUND.items() for word in words.split()]
+
+
+@sampled("case, word", ALL, keep=12)
+def test_gradients_are_those_of_differences(case: str, word: str) -> None:
+    start, found = gradients(case)
+    numbers = CASES[case][1]
+    x = numbers[word]
+    is_assembled = word in ASSEMBLED
+    h = (3e-4 if is_assembled else 1e-3) * max(abs(x), 0.2)
+    expected = differences(lambda y: value_of(case, {**numbers, word: y}, start), x, h, is_assembled)
+    largest = max(abs(numbers[key] * value) for key, value in found.items()) / max(abs(x), 0.05)
+    assert abs(found[word] - expected) <= max(RELATIVE * abs(expected), OF_LARGEST * largest)
+
+
+def moved(start: cd.State, rates: cd.State, s: float) -> cd.State:
+    """The start after moving for a time s with constant velocities."""
+    assert rates.velocities is not None
+    poses, v = start.coordinates.copy(), rates.velocities
+    poses[:, :3] += s * v[:, :3]
+    poses[:, 3:] = euler.multiply(poses[:, 3:], euler.exp(s * v[:, 3:]))
+    given = {"velocities": start.velocities, "time": start.time, "angles": start.angles}
+    return cd.State(start.names, start._index, poses, **given)
+
+
+@pytest.mark.parametrize("case", ["rsur", "slider"])
+def test_gradients_by_the_start_are_those_of_differences(case: str) -> None:
+    """Along a motion that the joints allow, and by its speed."""
+    make, numbers, cost, _, duration = CASES[case]
+    start, m = start_of(case), make(numbers)
+    along = m.solve_rates(start, {"A": 1.0})
+    g = run_of(case, numbers, start, duration).gradient(cost())
+    rates = {name: along[name] for name in along.names}
+    own = {name: A.velocity @ g.start[name].position for name, A in rates.items()}
+    turn = {name: along.velocities[k, 3:] @ g.start[name].rotation for k, name in enumerate(along.names)}
+    expected = differences(lambda s: value_of(case, numbers, moved(start, along, s)), 0.0, 1e-3)
+    assert sum(own.values()) + sum(turn.values()) == pytest.approx(expected, rel=1e-8)
+    first = 0.0 if start.velocities is None else numbers["rate"]
+    speed = sum(
+        along.velocities[k, :3] @ g.start[name].velocity + along.velocities[k, 3:] @ g.start[name].angular_velocity
+        for k, name in enumerate(along.names)
+    )
+    by_rate = differences(lambda r: value_of(case, numbers, m.solve_rates(start, {"A": r})), first, 1e-2)
+    assert speed == pytest.approx(by_rate, rel=1e-8)
+
+
+def test_a_run_with_other_outputs_has_the_same_gradient() -> None:
+    start, m = start_of("rsur"), make_rsur(RSUR)
+    cost = cd.final(lambda s: s.coordinate("A")) + cd.integral(lambda s: s.rate("D") ** 2)
+    every = m.simulate(0.1, state=start, step=STEP).gradient(cost)
+    few = m.simulate(0.1, state=start, step=STEP, times=[0.013, 0.0705, 0.1]).gradient(cost)
+    assert few.value == pytest.approx(every.value, rel=1e-12)
+    assert few.of("coupler").mass == pytest.approx(every.of("coupler").mass, rel=1e-9)
+
+
+def test_a_step_that_does_not_divide_the_duration() -> None:
+    start = start_of("rsur")
+    cost = cd.final(lambda s: s.coordinate("A"))
+
+    def run(mass: float) -> cd.Simulation:
+        return make_rsur({**RSUR, "mass": mass}).simulate(0.0305, state=start, step=STEP)
+
+    expected = differences(lambda x: value_at(run(x), cost), 2.0, 0.02)
+    assert run(2.0).gradient(cost).of("coupler").mass == pytest.approx(expected, rel=1e-8)
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def pendulum(gravity: float = 9.81, **given: Any) -> cd.Mechanism:
+    m = cd.Mechanism("pendulum", gravity=(0.0, -gravity, 0.0))
+    arm = m.body("arm", **{"mass": 1.0, "center": (0.4, 0, 0), "inertia": inertia(0.01, 0.02, 0.02), **given})
+    m.revolute("A", m.ground.frame(), arm.frame())
+    return m
+
+
+ANGLE = cd.final(lambda s: s.coordinate("A"))
+
+
+def with_limit(m: cd.Mechanism) -> None:
+    m.limit("stop", m["A"], lower=-3.0, upper=3.0)
+
+
+def with_function(m: cd.Mechanism) -> None:
+    m.actuator("branching", m["A"], lambda t, x, v: 0.1 if t < 0.01 else -0.1 * v)
+
+
+def with_loop(m: cd.Mechanism) -> None:
+    m.revolute("twin", m.ground.frame((0, 0, 0.1)), m["arm"].frame((0, 0, 0.1)))
+
+
+def with_rates(m: cd.Mechanism) -> None:
+    @cd.rate_primitive(i="point")
+    def slow(i: Any) -> Any:
+        return cd.rate(i).y - 0.1 * cd.rate(i).x
+
+    m.constrain_rates("slow", slow, i=m["arm"].point((0.1, 0.0, 0.0)))
+
+
+REFUSED = {
+    "variable steps": (None, {"step": None, "rtol": 1e-8}, "steps are variable"),
+    "rk4": (None, {"method": "rk4"}, "method is 'rk4'"),
+    "generalized_alpha": (None, {"method": "generalized_alpha"}, "generalized_alpha"),
+    "baumgarte": (None, {"stabilization": "baumgarte"}, "stabilization is 'baumgarte'"),
+    "limit": (with_limit, {}, "'stop' is a limit"),
+    "function": (with_function, {}, "load 'branching' is a function that Python calls"),
+    "redundant": (with_loop, {}, "equations are redundant"),
+    "rates": (with_rates, {}, "constraints of rates"),
+    "inertia": (lambda m: setattr(m["A"], "inertia", 0.1), {}, "joints have inertias"),
+}
+
+
+@pytest.mark.parametrize("word", REFUSED)
+def test_what_is_not_differentiated_is_refused_by_name(word: str) -> None:
+    change, options, text = REFUSED[word]
+    m = pendulum()
+    if change is not None:
+        change(m)
+    sim = m.simulate(0.02, **{"step": STEP, **options})
+    assert sim.ok, sim.text()
+    with pytest.raises(cd.ModelError, match=text):
+        sim.gradient(ANGLE)
+
+
+def test_a_run_that_ended_early_is_refused() -> None:
+    sim = pendulum().simulate(10.0, step=1e-5, max_seconds=1e-3)
+    with pytest.raises(cd.ModelError, match="ended early"):
+        sim.gradient(ANGLE)
+
+
+def test_a_massless_body_is_refused() -> None:
+    m = pendulum()
+    rod = m.body("rod", position=X)
+    m.revolute("B", m["arm"].frame(X), rod.frame())
+    m.fixed("end", rod.frame((0.5, 0, 0), x=X), m.body("bob", position=(1.5, 0, 0), mass=1.0).frame(x=X))
+    sim = m.simulate(0.02, step=STEP)
+    with pytest.raises(cd.ModelError, match="'rod' has no mass"):
+        sim.gradient(ANGLE)
+
+
+def test_what_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New attributes of equations, and steps that are not those of the sweep."""
+    sim = pendulum().simulate(0.02, step=STEP)
+    monkeypatch.setattr(sim._run[0].equations, "magnets", [1.0], raising=False)
+    with pytest.raises(cd.ModelError, match="magnets"):
+        sim.gradient(ANGLE)
+    monkeypatch.undo()
+    sim.gradient(ANGLE)
+    sim._results[7:, 9] *= 1.0 + 1e-5  # as if something had pushed
+    with pytest.raises(cd.ModelError, match="could not be made again"):
+        sim.gradient(ANGLE)
+
+
+def test_names_of_tables_that_are_known_are_all_there() -> None:
+    """The lists of what is known do not contain names that have gone."""
+    sim = pendulum().simulate(0.01, step=STEP)
+    known = vars(sim._equations).keys()
+    assert set(differentiable.OF_EQUATIONS.split()) <= set(known)
+    assert set(differentiable.OF_CONTENTS.split()) == set(type(sim._equations.system.index.contents).__slots__)
+    assert type(sim._run[0]) is Integration
+
+
+@pytest.mark.parametrize(
+    "cost, text",
+    [
+        (3.0, "it must be made of cd.final"),
+        (cd.final(lambda s: s["arm"].position), "it returned a vector"),
+        (cd.final(lambda s: s["leg"].position.x), "leg"),
+        (cd.final(lambda s: float(s.time)), "not a number"),
+        (cd.final(lambda s: s.coordinate("A") if s.time > 1 else 0.0), "must not branch"),
+        (cd.final(lambda s: cd.log(-1.0 - s["arm"].position.x)), "the cost is nan"),
+    ],
+)
+def test_costs_that_are_wrong_are_named(cost: Any, text: str) -> None:
+    sim = pendulum().simulate(0.01, step=STEP)
+    with pytest.raises(cd.ModelError, match=text):
+        sim.gradient(cost)
+
+
+def test_arguments_of_costs_are_checked() -> None:
+    for call in (
+        lambda: cd.final(3.0),
+        lambda: cd.peak(lambda s: s.time, p=1),
+        lambda: ANGLE + "x",
+        lambda: ANGLE**None,
+    ):
+        with pytest.raises(cd.ModelError):
+            call()
+    g = pendulum().simulate(0.01, step=STEP).gradient(ANGLE)
+    with pytest.raises(cd.ModelError, match="'leg'"):
+        g.of("leg")
+    with pytest.raises(AttributeError, match="constant"):
+        made = pendulum()
+        made.friction("rub", made["A"], viscous=0.1)
+        _ = made.simulate(0.01, step=STEP).gradient(ANGLE).of("rub").mass
+
+
+def test_quadrature_is_exact_for_cubic_polynomials() -> None:
+    t = np.array([0.0, 0.1, 0.35, 0.5, 0.9, 1.0])
+    w = costs.quadrature(t)
+    for k in range(4):
+        assert w @ t**k == pytest.approx(1.0 / (k + 1), rel=1e-14)
+
+
+def test_the_gradient_of_a_pendulum_is_that_of_its_closed_form() -> None:
+    """Small swings: φ = φ₀ cos ω t with ω² = m g c/(I + m c²), so ∂φ/∂g = −φ₀ sin(ω t) t ω/(2 g)."""
+    g0, c, first = 9.81, 0.4, 1e-5
+    hanging = cd.Mechanism("hanging", gravity=(0.0, -g0, 0.0))
+    turned = euler.from_axis_angle(Z, -np.pi / 2 + first)
+    given = {"mass": 1.0, "center": (c, 0, 0), "inertia": inertia(0.01, 0.02, 0.02)}
+    arm = hanging.body("arm", orientation=turned, **given)
+    hanging.revolute("A", hanging.ground.frame(), arm.frame())
+    found = hanging.simulate(1.0, step=STEP).gradient(ANGLE)
+    w = np.sqrt(g0 * c / (0.02 + c * c))
+    assert found.value + np.pi / 2 == pytest.approx(first * np.cos(w), rel=1e-6)
+    assert -found.gravity[1] == pytest.approx(-first * np.sin(w) * w / (2.0 * g0), rel=1e-6)
