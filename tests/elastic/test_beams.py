@@ -215,7 +215,7 @@ def test_modal_data_of_a_beam_are_the_beam():
         ({"bending": 0, "stretch": 0}, "at least one"),
         ({"bending": (1, 2, 3)}, r"bending of a beam is \(1, 2, 3\)"),
         ({"twist": -1}, "twist of a beam"),
-        ({"damping": -0.1}, "damping ratio of modes is -0.1"),
+        ({"damping": -0.1}, "damping ratio of a beam is -0.1"),
     ],
 )
 def test_wrong_numbers_of_a_beam_are_refused(changes, words):

@@ -161,12 +161,19 @@ class AssemblyResult(Saved):
         """Bodies that no chain of constraints connects to the ground."""
         return self._system.unconnected
 
+    def _idle(self) -> list[str]:
+        """Free parameters that nothing determines; elastic coordinates are determined by their energy."""
+        contents = getattr(self._system.index, "contents", None)
+        bodies = contents.flexible if contents is not None else []
+        elastic = {one.name for body in bodies for one in body.coordinates}
+        return [name for name in self._system.idle if name not in elastic]
+
     @property
     def notes(self) -> tuple[str, ...]:
         """Contacts that were drawn apart or on the other side, and free parameters on which no constraint depends."""
         if not self.ok:
             return ()
-        idle = tuple([f"nothing determines parameter {name!r}: no constraint uses it" for name in self._system.idle])
+        idle = tuple([f"nothing determines parameter {name!r}: no constraint uses it" for name in self._idle()])
         if self._drawn is None:
             return idle
         from cardan.analysis.contact_ends import closed_contacts

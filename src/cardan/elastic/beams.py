@@ -71,6 +71,14 @@ def beam(
     round_one = E * (I_y + I_z) / (2.0 * (1.0 + POISSON))
     GJ = round_one if twisting is None else check.positive(twisting, "the stiffness twisting of a beam")
     counts = _counts(bending, stretch, twist)
+    ratio = check.positive(damping, "the damping ratio of a beam", zero=True)
+    return _beam(L, A, I_y, I_z, E, rho, GJ, counts, ratio)
+
+
+def _beam(
+    L: float, A: float, I_y: float, I_z: float, E: float, rho: float, GJ: float, counts: tuple[int, ...], ratio: float
+) -> Modes:
+    """The modes of checked numbers."""
     stiffness = (E * I_z, E * I_y, E * A, GJ)
     inertias = (rho * A, rho * A, rho * A, rho * (I_y + I_z))
     bases = [_modes(L, n, order, *of) for n, order, *of in zip(counts, ORDERS, stiffness, inertias, strict=True)]
@@ -120,10 +128,9 @@ def beam(
     points = MassPoints(rho * A * dx, places, phi, H, rho * (I_y + I_z) * dx, axes, psi)
     squares = np.concatenate([values for values, _ in bases])
     K = np.diag(squares)
-    told = (L, A, I_y, I_z, E, rho, GJ, counts)
     names = tuple(f"{word}_{k + 1}" for word, count in zip(WORDS, counts, strict=True) for k in range(count))
-    D = checked_damping(damping, K, np.eye(n))
-    return Modes(names, K, D, points, local, ("beam", *told, D.tobytes()))
+    D = checked_damping(ratio, K, np.eye(n))
+    return Modes(names, K, D, points, local, (_beam, (L, A, I_y, I_z, E, rho, GJ, counts, ratio)))
 
 
 def _counts(bending: Any, stretch: Any, twist: Any) -> tuple[int, ...]:

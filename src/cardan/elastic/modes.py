@@ -61,7 +61,18 @@ class Modes:
     damping: FloatArray
     points: MassPoints
     _local: Callable[[FloatArray], Local]
-    description: tuple[Any, ...]
+    _recipe: tuple[Callable[..., Modes], tuple[Any, ...]]  # from which it is rebuilt where it is unpickled
+
+    @property
+    def description(self) -> tuple[Any, ...]:
+        """Everything that defines it, as values that compare."""
+        return tuple([one.tobytes() if isinstance(one, np.ndarray) else one for one in self._recipe[1]])
+
+    def __reduce__(self) -> tuple[Callable[..., Modes], tuple[Any, ...]]:
+        return self._recipe
+
+    def __deepcopy__(self, memo: Any) -> Modes:
+        return self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Modes) and self.description == other.description
@@ -177,9 +188,24 @@ def modal_data(
     words = tuple(names) if names is not None else tuple(f"mode_{i + 1}" for i in range(n))
     if len(words) != n or len(set(words)) != n or not all(isinstance(w, str) and w for w in words):
         raise ModelError(f"names of modal data are {words!r}; there must be {n} different names")
+    D = checked_damping(damping, K, np.einsum("k,kin,kim->nm", m, phi, phi))
+    return _of_nodes(s, phi, psi, m, K, D, words)
+
+
+def _of_nodes(
+    s: FloatArray,
+    phi: FloatArray,
+    psi: FloatArray | None,
+    masses: FloatArray,
+    K: FloatArray,
+    D: FloatArray,
+    names: tuple[str, ...],
+) -> Modes:
+    """The modes of checked data of nodes."""
+    k, _, n = phi.shape
     none = np.zeros((k, 3, n, n))
     turning = np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3, n))
-    points = MassPoints(m, s, phi, none, *turning)
+    points = MassPoints(masses, s, phi, none, *turning)
     extent = float(np.abs(s - s.mean(axis=0)).max(initial=0.0))
 
     def local(place: FloatArray) -> Local:
@@ -192,9 +218,7 @@ def modal_data(
             )
         return Local(phi[node], none[node], np.full((3, n), np.nan) if psi is None else psi[node])
 
-    D = checked_damping(damping, K, np.einsum("k,kin,kim->nm", m, phi, phi))
-    told = tuple(array.tobytes() for array in (s, phi, K, D, m, np.zeros(0) if psi is None else psi))
-    return Modes(words, K, D, points, local, (words, *told))
+    return Modes(names, K, D, points, local, (_of_nodes, (s, phi, psi, masses, K, D, names)))
 
 
 def _array(given: Any, what: str, shape: tuple[int | None, ...]) -> FloatArray:

@@ -89,7 +89,13 @@ class _Writer:
                 self.derived[name] = text
 
     def _check_joints(self) -> None:
-        """ModelError for a joint that a file cannot contain."""
+        """ModelError for a joint or body that a file cannot contain."""
+        for body in self.m._model.bodies.values():
+            if body.elastic is not None:
+                raise ModelError(
+                    f"body {body.name!r} cannot be saved: it is flexible, and files have rigid bodies only; keep this "
+                    "mechanism as a Python script"
+                )
         for name, joint in self.m._model.joints.items():
             what = f"{joint.kind.name} {name!r} cannot be saved"
             if any(relation.is_timed for relation in joint.relations):

@@ -83,5 +83,5 @@ def _on(body: Body, origin: Any, z: Any, x: Any, takes: str) -> Frame | Point:
     (p_WB, R_WB) = body.authored()
     place = check.vector(R_WB.T @ (np.array(origin) - p_WB), f"a point on body {body.name!r}")
     if takes == "point":
-        return Point(body, place)
-    return Frame.build(body, place, R_WB.T @ np.array(z), R_WB.T @ np.array(x))
+        return body.point(place)
+    return body.frame(place, z=R_WB.T @ np.array(z), x=R_WB.T @ np.array(x))

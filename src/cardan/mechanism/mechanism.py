@@ -54,6 +54,7 @@ _one_sided = LazyModule("cardan.analysis.one_sided")
 _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _build = LazyModule("cardan.dynamics.build")
+_elastic = LazyModule("cardan.analysis.elastic")
 _equilibrium = LazyModule("cardan.analysis.equilibrium")
 _files = LazyModule("cardan.files.writer")  # of a layer above, which m.save calls
 _forward = LazyModule("cardan.joints.forward")
@@ -82,9 +83,16 @@ def _refuse(drawing: Any, what: str) -> None:
 
 
 def _refuse_opening(drawing: Any, what: str) -> Any:
-    """The drawing; ModelError if it has contacts that open, which ``what`` does not consider yet."""
+    """The drawing; ModelError if it has contacts that open or flexible bodies, which ``what`` does not consider yet."""
     if drawing.contents.opening:
         _one_sided.refuse(drawing, what)
+    return _refuse_flexible(drawing, what)
+
+
+def _refuse_flexible(drawing: Any, what: str) -> Any:
+    """The drawing; ModelError if it has flexible bodies, which ``what`` does not consider yet."""
+    if drawing.contents.flexible:
+        _elastic.refuse(drawing, what)
     return drawing
 
 
@@ -242,7 +250,7 @@ class Mechanism(Building):
         Bodies are placed along a spanning tree that prefers the given joints.  Joints that close loops, and parts that
         must not overlap, are not considered: assemble the result, ``m.assemble(m.state_at(…))``.
         """
-        return _forward.state_at(self._model.drawing, {} if values is None else values)
+        return _forward.state_at(_refuse_flexible(self._model.drawing, "state_at"), {} if values is None else values)
 
     def assemble(
         self,
@@ -262,6 +270,7 @@ class Mechanism(Building):
         free: parameters to solve for too, within their bounds; their values are in ``result.state.variables``.
         least: where many values fit: ``"nearest"`` to the drawn values, or a formula of parameters to be minimised,
         such as ``L1 + L2``.  Without it some values near the drawn ones are found.
+        With flexible bodies their elastic coordinates are free, and their energy is the least.
         options: a :class:`cardan.AssemblyOptions`.  Its fields may also be given one by one: ``method``,
         ``formulation``, ``tolerance``, ``max_iterations``, ``max_seconds``, ``restarts``, ``seed``, ``spring``.
         workers: threads that share each spring step of the methods ``"gradient"`` and ``"hybrid"``; 1 if it is not
@@ -270,6 +279,8 @@ class Mechanism(Building):
         own: AssemblyOptions = _options.assembly_options(options, changes)
         result: AssemblyResult
         drawing = self._model.drawing if start is None else self._model.begin("assemble", start)
+        if drawing.contents.flexible:
+            return _elastic.assemble_elastic(drawing, free, start, time, own, (workers, least))
         if drawing.contents.collisions and least is None:
             if drawing.contents.opening:
                 _one_sided.refuse(drawing, "assemble with collisions")
@@ -358,7 +369,7 @@ class Mechanism(Building):
         ``gain``, ``tolerance``, ``contacts``, ``impacts``.
         If it is interrupted by the keyboard, the result contains what was reached.
         """
-        drawing = self._model.begin("simulate", state)
+        drawing = _refuse_flexible(self._model.begin("simulate", state), "simulate")
         if (changes.get("contacts") or getattr(options, "contacts", "auto")) != "steps":
             _refuse(drawing, "simulate")
         simulation: Simulation = _simulate.simulate(drawing, duration, state, options, changes)
@@ -415,7 +426,7 @@ class Mechanism(Building):
         Interrupted by the keyboard, the result has the runs that were finished.
         """
         own: SimulationOptions = _simulation_options.simulation_options(options, changes)
-        drawing = self._model.drawing
+        drawing = _refuse_flexible(self._model.drawing, "simulate_many")
         if own.contacts != "steps":
             _refuse(drawing, "simulate_many")
         rows = _run_many.Starts(drawing, values, states, "states")
@@ -487,7 +498,7 @@ class Mechanism(Building):
         rate [Hz]: of the cycles; a cycle of a dynamic session lasts 1/rate.
         hand: "constraint" or "spring", what grasps are in a dynamic session; see :meth:`Session.grasp`.
         """
-        drawing = self._model.begin("session", state)
+        drawing = _refuse_flexible(self._model.begin("session", state), "session")
         if drawing.contents.opening:
             _one_sided.refuse(drawing, "session")
         options = {"mode": mode, "rate": rate, "hand": hand, "time": time, "closed": closed}
@@ -543,7 +554,8 @@ class Mechanism(Building):
         limits and contacts are in λ, not here.  sparse: of M; None: if it is large.
         See :class:`cardan.MotionEquations`.
         """
-        return _motion_equations.motion_equations(self._model.drawing, state, sparse, coordinates)
+        drawing = _refuse_flexible(self._model.drawing, "motion_equations")
+        return _motion_equations.motion_equations(drawing, state, sparse, coordinates)
 
     def mass_matrix(
         self,

@@ -31,6 +31,7 @@ from cardan.system.system import System
 
 if TYPE_CHECKING:
     from cardan.system.attachments import Attachment  # it loads all shapes, and the geometry
+    from cardan.system.flexible import Elastic
 
 FIXED = ".fixed"  # the joint of a fixed body has its name, and this
 
@@ -313,6 +314,11 @@ class Model:
                 self.book.forget({making.label(kind, name)})
             raise
         return made
+
+    def make_flexible(self, body: Body, modes: Any) -> Elastic:
+        """See :meth:`cardan.Body.flexible`."""
+        with self.lock:
+            return parameters.make_flexible(self, body, modes)
 
     def set_joint_inertia(self, name: str, value: Any) -> None:
         """Set the inertia of the coordinate of a joint [kg m² or kg]; zero removes it."""

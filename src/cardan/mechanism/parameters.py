@@ -13,6 +13,8 @@ from cardan.system.state import State
 
 if TYPE_CHECKING:
     from cardan.mechanism.model import Model
+    from cardan.system.flexible import Elastic
+    from cardan.system.parts import Body
 
 
 def add(model: Model, name: str, value: Any, lower: Any, upper: Any, period: Any) -> Parameter:
@@ -30,6 +32,42 @@ def add(model: Model, name: str, value: Any, lower: Any, upper: Any, period: Any
     with model.as_one(items=("parameters",)):
         made = Parameter(model, name, model.book, model.book.add(name, start, (low, high), own))
         model.keep("parameters", made)
+    return made
+
+
+def make_flexible(model: Model, body: Body, modes: Any) -> Elastic:
+    """See :meth:`cardan.Body.flexible`."""
+    from cardan.elastic.modes import Modes
+    from cardan.system.flexible import Elastic
+
+    name = body.name
+    if body.is_ground:
+        raise ModelError("the ground cannot be flexible; make a body, and fix it")
+    if not isinstance(modes, Modes):
+        raise ModelError(f"body {name!r} was given {modes!r:.80}; it must be modes, such as cd.elastic.beam(…)")
+    if model.bodies.get(name) is not body:
+        raise ModelError(f"body {name!r} was removed; it cannot be flexible")
+    if body.elastic is not None:
+        raise ModelError(f"body {name!r} is flexible already; make another body")
+    items: list[Any] = [*model.joints.values(), *model.rate_rows.values(), *model.loads.values()]
+    users = [item.name for item in items if body in item.bodies and item.name != f"{name}.fixed"]
+    if users:
+        told = ", ".join(map(repr, users))
+        raise ModelError(f"body {name!r} has {told}, made when it was rigid; make it flexible before they are made")
+    if body.attachments or model.collisions:
+        what = (
+            "shapes attached" if body.attachments else f"collisions {next(iter(model.collisions))!r} in its mechanism"
+        )
+        raise ModelError(f"body {name!r} has {what}, which do not deform yet; a flexible body cannot have them")
+    if body._given:
+        words = " and ".join(f"{word}=" for word in body._given)
+        raise ModelError(f"body {name!r} was given {words}, but its modes give mass, centre and inertia; omit them")
+    with model.as_one(body, items=("parameters", "joints")):
+        own = [add(model, f"{name}.{word}", 0.0, None, None, None) for word in modes.names]
+        made = Elastic(name, modes, tuple(own))
+        given = {"_mass": modes.mass, "_center": tuple(modes.center.tolist()), "_given": ("mass", "inertia", "center")}
+        inertia = tuple([tuple(row) for row in modes.inertia.tolist()])
+        model.edit_body(body, {**given, "_inertia": inertia, "_elastic": made})
     return made
 
 

@@ -46,8 +46,10 @@ def remove(model: Model, name: str | Body | Joint | Load | Parameter | Collision
             gone |= {f"{key}.{part}" for part in mine.kind.parts}
         labels = {label(model.joints[item].kind, item) for item in gone if item in model.joints}
         model.book.forget(labels)
-        if isinstance(mine, Parameter):
-            model.book.remove(key)
+        if isinstance(mine, Body) and mine.elastic is not None:
+            gone |= {one.name for one in mine.elastic.coordinates}
+        for word in gone & set(model.parameters):
+            model.book.remove(word)
         held = {word: {k: item for k, item in getattr(model, word).items() if k not in gone} for word in HELD}
         if isinstance(mine, Body):
             left = {k: one.without(key) for k, one in held["collisions"].items()}
@@ -66,6 +68,9 @@ def _users(model: Model, key: str, mine: Any) -> tuple[list[str], str]:
     if isinstance(mine, Collisions):
         return [], ""
     if isinstance(mine, Parameter):
+        for body in model.bodies.values():
+            if body.elastic is not None and mine in body.elastic.coordinates:
+                raise ModelError(f"{key!r} is an elastic coordinate of body {body.name!r}; remove the body")
         users = [item.name for item in others if key in model.book.parameters_of(_nodes_of(item))]
         return users, f"parameter {key!r} is used by {', '.join(map(repr, users))}"
     users = [item.name for item in others if mine in item.bodies]

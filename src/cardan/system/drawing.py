@@ -15,6 +15,7 @@ from cardan.errors import ModelError
 from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.display import Display
+from cardan.system.flexible import Elastic
 from cardan.system.formulas import (
     Book,
     Condition,
@@ -42,11 +43,11 @@ class Contents:
     Joints, rate rows and loads are of layers above; they have a name, a kind and relations.  ``opening``: contacts that
     open, which are no equations of poses; ``closed``: the other joints.  ``inertias``: of the coordinates of joints
     that have one [kg m² or kg], by the names of the joints.
-    ``formed``: numbers of the bodies whose masses are formulas.
+    ``formed``: numbers of the bodies whose masses are formulas.  ``flexible``: those that are.
     """
 
     __slots__ = (
-        *("_colliding", "_used", "bodies", "book", "closed", "collisions", "display", "edits", "formed"),
+        *("_colliding", "_used", "bodies", "book", "closed", "collisions", "display", "edits", "flexible", "formed"),
         *("ground", "inertias", "joints", "loads", "name", "opening", "parameters", "rate_rows", "records"),
     )
 
@@ -63,6 +64,10 @@ class Contents:
         self.rate_rows: Mapping[str, Any] = model.rate_rows.copy()
         self.loads: Mapping[str, Any] = model.loads.copy()
         self.bodies: Mapping[str, Body] = model.bodies.copy()
+        self.flexible: list[Elastic] = []
+        for body in self.bodies.values():
+            if body._elastic is not None:
+                self.flexible.append(body._elastic)
         self.records: list[BodyRecord] = [body._record for body in self.bodies.values()]
         self.formed: list[int] = [k for k, record in enumerate(self.records) if record.formed]
         self.parameters: Mapping[str, Parameter] = model.parameters.copy()

@@ -23,10 +23,12 @@ from cardan.system.orientation import orientation as as_quaternion
 from cardan.system.read_only import read_only
 
 if TYPE_CHECKING:
+    from cardan.elastic.modes import Modes
     from cardan.geometry.shape import Shape as Geometry
     from cardan.geometry.shape import Trimmed
     from cardan.shapes.shape import Shape
     from cardan.system.attachments import Attachment
+    from cardan.system.flexible import Elastic
 
 _VECTOR = FeatureKind.VECTOR
 _pack_pose = struct.Struct("7d").pack
@@ -166,6 +168,7 @@ class Body:
     __slots__ = (
         "_attachments",
         "_center",
+        "_elastic",
         "_given",
         "_inertia",
         "_is_ground",
@@ -210,6 +213,7 @@ class Body:
         if center is not None:
             self._center = self._with_formulas(check.vector, center, "center")
         self._attachments: tuple[Attachment, ...] = ()
+        self._elastic: Elastic | None = None
         self._part: tuple[str, str, float | None] | None = None  # name, key and density of the CAD part it is made of
         self._pack()
 
@@ -229,6 +233,8 @@ class Body:
         """The quantities given, with one more; refused where shapes or a part with a density give the mass."""
         if word not in MASS_WORDS:
             return self._given
+        if self._elastic is not None:
+            raise ModelError(f"the {word} of body {self.name!r} follows from its modes, {self._elastic.modes!r}")
         if self._part is not None and self._part[2] is not None:
             raise ModelError(
                 f"the {word} of body {self.name!r} follows from density={self._part[2]:g} of part {self._part[0]!r}; "
@@ -310,8 +316,25 @@ class Body:
         """The authored pose: position r [m], shape (3,), and A(p) body → world, shape (3, 3)."""
         return np.array(self._position), euler.matrix(np.array(self._orientation))
 
+    @property
+    def elastic(self) -> Elastic | None:
+        """Its modes and elastic coordinates, if it is flexible."""
+        return self._elastic
+
+    def flexible(self, modes: Modes) -> Elastic:
+        """Make the body flexible, with modes of :func:`cardan.elastic.beam` or :func:`cardan.elastic.modal_data`.
+
+        Its elastic coordinates are parameters, ``"rod.bending_y_1"``, …, and its points and frames follow the deformed
+        body: places are those of the undeformed one.  Mass, centre and inertia are those of the modes.  Joints are
+        attached to it afterwards, shapes are not.  ``m.assemble`` solves for the coordinates of least energy.
+        """
+        made: Elastic = self._model.make_flexible(self, modes)
+        return made
+
     def point(self, position: Any = (0.0, 0.0, 0.0)) -> Point:
         """A point fixed on this body, at ``position`` [m] in body axes."""
+        if self._elastic is not None:
+            return Point(self, self._elastic.place(position))
         return Point(self, self._own(check.place(position, f"a point on body {self.name!r}")))
 
     def frame(self, origin: Any = (0.0, 0.0, 0.0), *, z: Any = (0.0, 0.0, 1.0), x: Any = None) -> Frame:
@@ -321,11 +344,21 @@ class Body:
         its sign: it is the body's x axis where z is orthogonal to that, y where z is ±x, else (2, z₁², z₁ z₂) made
         orthogonal to z.  Equal axes thus have equal x, up to rounding.
         """
+        if self._elastic is not None:
+            straight = Frame.build(self, check.vector(origin, f"the origin of a frame on body {self.name!r}"), z, x)
+            z, turned = self._elastic.axes(straight.origin, straight.z, straight.x)
+            f = Frame.build(self, self._elastic.place(straight.origin), z, turned)
+            return Frame(self, f.origin, f.x, f.y, f.z, x is not None, f.given_z, f.given_x if x is not None else None)
         return Frame.build(self, origin, z, x)
 
     def vector(self, *components: Any) -> Direction:
         """A direction fixed on this body, ``body.vector(0, 0, 1)`` in body axes; made of unit length."""
         given = components[0] if len(components) == 1 else components
+        if self._elastic is not None:
+            raise ModelError(
+                f"a vector on flexible body {self.name!r} has no place, so it is not known how it turns; use an axis "
+                "of a frame, or a vector on a body that is fixed to it"
+            )
         made = self._own(check.direction(given, f"a vector on body {self.name!r}"))
         return Direction(self, made, tuple(given) if _has_formulas(made) else None)
 
@@ -364,6 +397,11 @@ class Body:
 
         what = f"body {self.name!r}" if not self.is_ground else "the ground"
         kept = checked_shape(shape, f"attach of {what}")
+        if self._elastic is not None:
+            raise ModelError(
+                f"attach of {what}, which is flexible: shapes do not deform yet; attach it to a body that is fixed to "
+                "a frame of it"
+            )
         if frame is None:
             frame = self.frame()
         elif not isinstance(frame, Frame) or frame.body is not self:
@@ -421,7 +459,9 @@ class Body:
     def description(self) -> tuple[Any, ...]:
         """Everything that defines the body, as values that compare; equal bodies have equal descriptions."""
         shapes = tuple(one.description() for one in self._attachments)
-        return self.name, self._position, self._orientation, *told((self._mass, self._inertia, self._center)), shapes
+        masses = told((self._mass, self._inertia, self._center))
+        found = (self.name, self._position, self._orientation, *masses, shapes)
+        return found if self._elastic is None else (*found, self._elastic.modes)
 
 
 @explains()

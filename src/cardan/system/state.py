@@ -24,7 +24,7 @@ FloatArray = NDArray[np.float64]
 
 OTHER_POSES: Final = "state.moved({body: (position, quaternion)}) returns a state with other poses"
 WAYS: Final = {  # by attribute: how to get a state in which it differs
-    "time": "state.with_time(time) returns a state at another one",
+    "time": "pass time= to m.assemble(state), or use state.with_time(time)",
     "variables": "state.with_variables({name: value}) returns a state with other values",
     **dict.fromkeys(("velocities", "accelerations"), "state.with_rates(velocities) returns a state with others"),
 }
