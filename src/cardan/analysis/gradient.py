@@ -28,15 +28,17 @@ from cardan.analysis.simulate import _outputs
 from cardan.analysis.simulation import Simulation
 from cardan.calls import explains
 from cardan.dynamics import tables
-from cardan.dynamics.adjoint import Raw, Sweep
-from cardan.dynamics.integrate import Integration, Settings
+from cardan.dynamics.adjoint import Raw, Sweep, constant_orders, recorded
+from cardan.dynamics.integrate import ESTIMATE, Integration, Settings
 from cardan.dynamics.tables import WIDTH
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
+from cardan.system.system import IntArray
 
+FOLLOWS: Final = 1e-7  # of ∂f: a larger rest that no motion removes means that a change locks the joints
 SAME_TIME: Final = 1e-9  # of a step
 MANY: Final = 1 << 40  # steps
 NUMBERS: Final = ("constant", "stiffness", "rest", "damping", "coulomb", "speed")  # of a LINEAR law
@@ -62,7 +64,8 @@ class BodyGradient:
 class JointGradient:
     """Derivatives by the numbers of a joint.
 
-    ``points`` [1/m], shape (2, 3): by the points of its ends a and b, in the axes of their bodies.
+    ``points`` [1/m], shape (2, 3): by the points of its ends a and b, in the axes of their bodies.  NaN where equations
+    are redundant, and a change of the point would lock the joints.
     """
 
     points: FloatArray
@@ -115,9 +118,8 @@ class Gradient:
     ``value``: the cost.  ``gravity``, shape (3,).  ``start[body]``: by the pose and velocity at the start.
     ``of(item)``: by the numbers of a body, joint or load.
 
-    Differentiated are Adams' method with constant steps, on joints without redundant equations, drivers that are
-    functions of time, and loads that only compute.  Variable steps, limits, contacts, constraints of rates, inertias of
-    joints and massless bodies are refused by name.
+    Differentiated are steps of Adams' method, joints, drivers that are functions of time, and loads that only compute.
+    Limits, contacts, constraints of rates, inertias of joints and massless bodies are refused by name.
     """
 
     def __init__(self, value: float, simulation: Simulation, raw: Raw, course: traced_state.Course) -> None:
@@ -220,7 +222,34 @@ class Gradient:
         for leaf, bar in course.local_bars.items():
             if leaf.joint == joint.name:
                 found[index[names[leaf.body]]] += bar
+        if self._simulation._redundant:
+            found[self._locking(joint, index)] = np.nan
         return JointGradient(found)
+
+    def _locking(self, joint: Any, index: Mapping[str, int]) -> Any:
+        """Which changes of the points of a joint contradict its other equations, or those of other joints."""
+        e, R = self._simulation._equations, self._course.R
+        q, spare = self._first_pose(), self._raw.sweep.floats
+        jacobian = e.problem.jacobian(q)[1][e.equations]
+        own = np.linalg.svd(jacobian, full_matrices=False)
+        left = own[0][:, own[1] > FOLLOWS * own[1][0]]
+        names = dict(enumerate(self._system.names)) | {-1: "ground"}
+        rows = {row.start for row in e.system.rows if row.constraint == joint.name}
+        locking = np.zeros((2, 3), dtype=bool)
+        for end, axis in np.ndindex(2, 3):
+            change = np.zeros(e.equations.size)
+            for sign in (1.0, -1.0):
+                floats = spare.copy()
+                for place, body in _points(e.system, rows):
+                    if index[names[body]] == end:
+                        floats[place : place + 3] += sign * (R[body].T[:, axis] if body >= 0 else np.eye(3)[axis])
+                change += 0.5 * sign * e.problem.with_floats(floats).jacobian(q)[0][e.equations]
+            rest = change - left @ (left.T @ change)
+            locking[end, axis] = np.linalg.norm(rest) > FOLLOWS * np.linalg.norm(change)
+        return locking
+
+    def _first_pose(self) -> FloatArray:
+        return self._simulation._results[0, 1 : 1 + int(self._simulation._equations.coordinates)].copy()
 
     # -- loads ---------------------------------------------------------------------------------------------------------
 
@@ -307,12 +336,12 @@ def gradient(simulation: Simulation, cost: Any, parameters: Iterable[Any] | None
     if parameters is not None:
         raise ModelError("derivatives by parameters are not there yet; leave out parameters, and use g.of(item)")
     run = check_run(simulation)
-    full = _with_all_steps(simulation, run)
+    full, orders = _with_all_steps(simulation, run)
     value, of_rows, course = _of_cost(full, cost)
     assert simulation._start is not None  # checked
-    sweep = Sweep(_fresh(full, run), full._results, simulation._start)
+    sweep = Sweep(_fresh(full, run), full._results, orders, simulation._start, simulation._redundant)
     raw = sweep.gradient(of_rows)
-    if not raw.mismatch <= MISMATCH:
+    if not raw.mismatch <= max(MISMATCH, float(run.control.rtol)):
         raise ModelError(
             f"this run has no gradient: its steps could not be made again (they differ by {raw.mismatch:.1g}); a part "
             "of it is not known to the gradient"
@@ -328,25 +357,36 @@ def _fresh(simulation: Simulation, run: Integration, times: FloatArray | None = 
     assert simulation._start is not None and simulation._run is not None
     q, v = simulation._start
     times = simulation.times if times is None else times
-    settings = Settings(run.method, run.step)
+    rtol = float(run.control.rtol) / ESTIMATE
+    settings = Settings(run.method, None if rtol else run.step, rtol or None, float(run.control.most_step))
     return Integration(run.equations, q, v, run.first, times, end=simulation._run[1], settings=settings)
 
 
-def _with_all_steps(simulation: Simulation, run: Integration) -> Simulation:
-    """The simulation with an output at every step; it is made again where it has others."""
+def _with_all_steps(simulation: Simulation, run: Integration) -> tuple[Simulation, IntArray]:
+    """The simulation with an output at every step, and the orders of the steps; else it is made again."""
     assert simulation._run is not None
     end = simulation._run[1]
+    if run.control.rtol > 0.0:
+        rows, orders, code = recorded(_fresh(simulation, run, np.array([end])), end)
+        if code != tables.DONE or (np.diff(orders[: len(orders)]) < 0).any():
+            raise ModelError("this run has no gradient yet: it was begun again near a singular pose; use other steps")
+        return _like(simulation, run, rows), orders
     grid = _outputs(run.first, end - run.first, run.step)
     times = simulation.times
     if len(times) == len(grid) and np.abs(times - grid).max() <= SAME_TIME * run.step:
-        return simulation
+        return simulation, constant_orders(len(times))
     again = _fresh(simulation, run, grid)
     code = again.begin()
     while code == tables.RUNNING:
         code = again.advance(end, MANY)
     if code != tables.DONE:
         raise ModelError("this run has no gradient: it could not be repeated")
-    full = Simulation(run.equations, again.results, simulation.status, simulation.reason, steps=len(grid) - 1)
+    return _like(simulation, run, again.results), constant_orders(len(grid))
+
+
+def _like(simulation: Simulation, run: Integration, rows: FloatArray) -> Simulation:
+    """The same simulation with other outputs."""
+    full = Simulation(run.equations, rows, simulation.status, simulation.reason, steps=len(rows) - 1)
     full._source, full._start, full._run = simulation._source, simulation._start, simulation._run
     full._connections = simulation._connections
     return full
@@ -376,6 +416,5 @@ def _of_cost(simulation: Simulation, cost: Cost) -> tuple[float, FloatArray, tra
     cost.slopes(known, 1.0, factors)
     for one, factor in factors.items():
         traced_state.add_cost(course, traced[one], factor * slopes[one])
-    n = simulation._equations.equations.size
     bars = [bar.reshape(len(times), -1) for bar in (course.q_bar, course.v_bar, course.a_bar)]
-    return value, np.hstack([*bars, np.zeros((len(times), n))]), course
+    return value, np.hstack([*bars, course.multiplier_bar]), course

@@ -8,6 +8,7 @@ vector   A s of a direction                              derivatives by time
 spin     A ω of a body [rad/s]                           with its derivative
 time     t [s]
 near     the counted angle of a joint, which only chooses the whole turns
+effort   −λ of the equation of a driver [N or N m]
 ======== =============================================== =====================
 
 The graph is evaluated and differentiated for all steps at once.  The derivative of a cost by a leaf is then that by
@@ -60,6 +61,7 @@ class TracedState:
         self.graph = Graph()
         self._of_leaves: dict[Leaf, Vector] = {}
         self._nears: dict[str, tuple[Scalar, Coordinate]] = {}
+        self._efforts: dict[str, tuple[Scalar, int]] = {}
         self._time: Scalar | None = None
         self._count = 0
 
@@ -103,6 +105,22 @@ class TracedState:
         """Its acceleration: [m/s²] or [rad/s²]."""
         return self._derivative(self._coordinate("acceleration", joint, of), 2)
 
+    def effort(self, driver: Any) -> Scalar:
+        """Torque [N m] or force [N] of a driver."""
+        equations, name = self._simulation._equations, getattr(driver, "name", driver)
+        drivers = [signal.name for _, signal in equations.system.signals]
+        if name not in drivers:
+            if equations.forces is not None and name in equations.forces.named:
+                raise ModelError(f"the effort of load {name!r} cannot be in a cost yet; write it as an expression")
+            raise check.unknown(name, "driver of this run", drivers)
+        if self._simulation._redundant and self._simulation._forces.is_shared(name):
+            raise ModelError(
+                f"the effort of {name!r} is not unique, because equations are redundant: it has no gradient"
+            )
+        if name not in self._efforts:
+            self._efforts[name] = self._variable(), int(equations.drivers[2 * drivers.index(name) + 1])
+        return self._efforts[name][0]
+
     def _coordinate(self, what: str, joint: Joint | Coordinate | str, of: str | None) -> Scalar:
         simulation = self._simulation
         chosen = chosen_coordinate(what, joint, of, simulation._source, simulation._system)
@@ -141,6 +159,8 @@ class TracedState:
             found[self._time.index] = run.times
         for node, coordinate in self._nears.values():
             found[node.index] = run.simulation.coordinate(coordinate)
+        for node, equation in self._efforts.values():
+            found[node.index] = -run.multipliers[:, equation]
         for leaf, vector in self._of_leaves.items():
             value = run.value(leaf)
             for i, node in enumerate(vector.components):
@@ -231,6 +251,8 @@ class Course:
         self.first_A = euler.matrix(simulation._first_poses()[:, 3:])
         shape = self.v.shape
         self.q_bar, self.v_bar, self.a_bar = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.multipliers = simulation._multipliers()
+        self.multiplier_bar: FloatArray = np.zeros(self.multipliers.shape)
         self.local_bars: dict[Leaf, FloatArray] = {}
 
     def _local(self, leaf: Leaf) -> FloatArray:
@@ -377,10 +399,13 @@ def add_cost(course: Course, one: Traced, factors: FloatArray) -> None:
     known = state.values(course)
     leaves = list(state.leaves.items())
     variables = [node for _, vector in leaves for node in vector.components]
+    efforts = list(state._efforts.values())
     try:
-        bars = adjoints.gradient(state.graph, row, variables)
+        bars = adjoints.gradient(state.graph, row, [*variables, *[node for node, _ in efforts]])
     except (KeyError, AssertionError) as error:
         raise ModelError(f"the function of a cost has no derivative: {error}; use other functions") from None
     found = evaluated(state.graph, bars, known, count)
     for k, (leaf, _) in enumerate(leaves):
         course.add_bars(leaf, np.stack(found[3 * k : 3 * k + 3], axis=1) * factors[:, None])
+    for (_, equation), bar in zip(efforts, found[len(variables) :], strict=True):
+        course.multiplier_bar[:, equation] -= bar * factors

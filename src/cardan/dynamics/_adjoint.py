@@ -6,6 +6,9 @@ Each step is made again from the rows of the run, and then reversed:
     Adams        v_p, q_p by the predictor; a_p, J and its factor there; the corrector; one projection; v̇ at its end
     Runge–Kutta  stages at poses q ⊕ θ with θ̇ = v + ½ θ × v + c(θ²) θ × (θ × v), each of them projected; v̇ at the end
 
+Where rows are redundant, predicted poses are brought nearer to the constraints, as in the run.  The bars of a pose are
+taken to be those before this: they differ by the derivative of the predictor's error.
+
 Bars of the last accelerations are kept in a ring, as accelerations are in the run.  All that belongs to one state is
 in :mod:`._state_adjoint`.
 """
@@ -14,7 +17,7 @@ from math import sin, sqrt
 
 from cardan.dynamics._adams import add_magnus, integrals
 from cardan.dynamics._equations import retract, set_drivers
-from cardan.dynamics._instant import ACCELERATE, CURVATURE, LINEARIZE, at_instant
+from cardan.dynamics._instant import ACCELERATE, APPROACH, CURVATURE, LINEARIZE, at_instant
 from cardan.dynamics._runge_kutta import tangent_rate
 from cardan.dynamics._state_adjoint import PREDICTED, REVERSE, add_retraction_bars, clear, copy
 from cardan.dynamics.adjoint_tables import BEGUN, Adjoint, AdjointWork
@@ -221,7 +224,7 @@ def reverse_adams(adj, job, control, n, is_new, own, work):
     if is_new:
         update_weights(adj, control, n, size, own)
     predict(adj, job, control, n, size, vo, own, work)
-    op = LINEARIZE | ACCELERATE
+    op = APPROACH | LINEARIZE | ACCELERATE
     at_instant(op, job, control, own.first_q, own.first_v, own.first_a, own.first_multipliers, work)
     correct(adj, job, control, n, size, vo, own)
     copy(job.coordinates, own.first_q, own.now_q)
@@ -346,6 +349,8 @@ def reverse_runge_kutta(adj, job, control, n, own, work):
         time = new[0] if s == count else old[0] + adj.nodes[s] * h
         set_time(adj, job, control, n, s - 1, time)
         begin_stage(adj, job, n, s, h, size, own, work)
+        if control.redundant != 0.0:
+            at_instant(APPROACH, job, control, own.now_q, own.now_v, own.shift, own.now_multipliers, work)
         closures = call_state(adj, 1, control, own)
         if s == count:
             take_end(adj, job, control, new, own)
@@ -376,12 +381,16 @@ def _reverse(op, ints, floats, q, v, out, unused, memory):
     own = AdjointWork(adj.pieces, memory)
     size = row_size(job)
     last = -1.0
+    if control.redundant != 0.0:  # a pose is approached with the factor of one that is near
+        copy(job.coordinates, tail(adj.rows, size * op + 1), own.now_q)
+        copy(WIDTH * job.bodies, tail(adj.rows, size * op + 1 + job.coordinates), own.now_v)
+        at_instant(LINEARIZE, job, control, own.now_q, own.now_v, own.now_a, own.now_multipliers, work)
     for n in range(op, adj.stop - 1, -1):
         add_cost(adj, job, n, own)
         order = adj.orders[n]
         if order > 0:
             h = adj.rows[size * n] - adj.rows[size * (n - 1)]
-            is_new = n < 2 * HISTORY or abs(h - last) > SAME_STEP * h or control.rtol > 0.0
+            is_new = n < 2 * HISTORY or abs(h - last) > SAME_STEP * h or control.uneven > 0.0
             control.step = h
             control.order = float(order)
             last = h

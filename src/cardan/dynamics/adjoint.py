@@ -27,7 +27,7 @@ from cardan.dynamics.adjoint_tables import (
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.functions import Recorded
 from cardan.dynamics.integrate import EXACT, FIXED_ORDER, STAGE_EXACT, START, TABLEAUS, TRIANGLES, Integration
-from cardan.dynamics.tables import HISTORY, RULES, WIDTH, LawCall, Rule, Weights
+from cardan.dynamics.tables import DONE, HISTORY, RULES, RUNNING, WIDTH, LawCall, Rule, Weights
 from cardan.lazy import LazyModule
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
@@ -78,15 +78,25 @@ class Raw:
 
 
 class Sweep:
-    """The reverse sweep of one run with constant steps; rows: all its steps, shape (steps + 1, columns)."""
+    """The reverse sweep of one run; rows: all its steps, shape (steps + 1, columns)."""
 
-    def __init__(self, run: Integration, rows: FloatArray, start: tuple[FloatArray, FloatArray]) -> None:
+    def __init__(
+        self,
+        run: Integration,
+        rows: FloatArray,
+        orders: IntArray,
+        start: tuple[FloatArray, FloatArray],
+        redundant: bool,
+    ) -> None:
+        """orders: of the step to each row.  redundant: whether equations were redundant in some state."""
         e = run.equations
+        self._is_redundant = redundant
         self.equations, self.rows = e, np.ascontiguousarray(rows)
         self._start = np.concatenate(start)
         self._run, self.floats = run, run.floats
         tableau = TABLEAUS[START]
-        self.orders = _orders(run, len(rows))
+        self._is_uneven = bool((orders[1:FIXED_ORDER] > 0).any())
+        self.orders = orders
         self.times, self._places = _evaluations(self.rows[:, 0], self.orders, tableau.nodes)
         signals = [signal for _, signal in e.system.signals]
         self._drive: FloatArray = np.zeros((max(1, len(self.times)), max(1, len(signals)), 3))
@@ -153,7 +163,7 @@ class Sweep:
             pieces=pieces,
         )
         control = run.control
-        control.write(rtol=0.0, redundant=0.0, shifted=0.0)
+        control.write(rtol=0.0, redundant=float(self._is_redundant), shifted=0.0, uneven=float(self._is_uneven))
         arrays = table.as_ints, control.as_floats, memory, memory, memory, memory, memory
         _blocks.call_at(_adjoint.REVERSE_RUN, len(self.rows) - 1, *arrays)
         work = AdjointWork(pieces, memory)
@@ -177,7 +187,22 @@ class Sweep:
         return {"q": self.equations.coordinates, "v": n6, "a": n6, "multipliers": n}
 
 
-def _orders(run: Integration, count: int) -> IntArray:
+def recorded(run: Integration, end: float) -> tuple[FloatArray, IntArray, int]:
+    """A run of variable steps until its end: its rows, their orders, and the status of the kernel."""
+    c = run.control
+    status, rows, orders = run.begin(), [], [tables.BEGUN]
+    if status == RUNNING:
+        rows.append(run.last_row())
+    while status == RUNNING:
+        known, taken = int(min(c.known, c.order)), c.taken
+        status = run.advance(end, 1)
+        if status in (RUNNING, DONE) and c.taken > taken:
+            rows.append(run.last_row())
+            orders.append(known)
+    return np.array(rows), np.array(orders, dtype=np.int64), status
+
+
+def constant_orders(count: int) -> IntArray:
     """Of each row the step that leads to it, for constant steps of Adams' method."""
     orders: IntArray = np.full(count, FIXED_ORDER, dtype=np.int64)
     orders[:FIXED_ORDER] = tables.STARTED

@@ -381,7 +381,11 @@ class Integration:
 
     def _keep_tried(self) -> None:
         """The state now, after begin(), as a row of the results."""
-        self._tried = np.concatenate([[self.time], self.q, self.v, self._last_acceleration(), self._end_multipliers()])
+        self._tried = self.last_row()
+
+    def last_row(self) -> FloatArray:
+        """The state at the end of the last step, as a row of the results."""
+        return np.concatenate([[self.time], self.q, self.v, self._last_acceleration(), self._end_multipliers()])
 
     def _end_multipliers(self) -> FloatArray:
         """λ at the end of the last step."""
