@@ -108,6 +108,8 @@ class Equilibrium(Saved):
         return self._at_rest().energy
 
     def _at_rest(self) -> Simulation:
+        if self._instant is None and self.state is not None:
+            raise ModelError("reactions, efforts and energies of mechanisms with flexible bodies are not computed yet")
         if self._instant is None:
             raise ModelError(f"there is no pose, and so no forces: {self.status} {self.reason}")
         return self._instant

@@ -138,7 +138,7 @@ def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
     motions = [at_origins(equations.system, rest.q, motion, none)[0] for motion in bases[1].T]
     basis = np.array(motions).reshape(y, len(system.names), 6)
     meets_force = bool(is_stiff.all()) and y == u and not idle.basis.size
-    modes = _with_modes(found.state, A, basis, system.judged_length, meets_force)
+    modes = with_modes(found.state, A, basis, system.judged_length, meets_force)
     return replace(modes, notes=(*notes, *idle.notes))
 
 
@@ -157,8 +157,8 @@ def _check_smooth(of: str, corner: float, unit: float) -> None:
         )
 
 
-def _with_modes(state: State, A: FloatArray, basis: FloatArray, length: float, is_stiff: bool) -> Linearization:
-    """is_stiff: no displacement is without stiffness."""
+def with_modes(state: State, A: FloatArray, basis: FloatArray, length: float, is_stiff: bool) -> Linearization:
+    """The linearization of ż = A z.  is_stiff: no displacement is without stiffness."""
     found, vectors = np.linalg.eig(A)
     values: ComplexArray = found.astype(np.complex128)
     zero = REAL * float(np.abs(values).max(initial=0.0))
@@ -173,7 +173,8 @@ def _with_modes(state: State, A: FloatArray, basis: FloatArray, length: float, i
     modes = np.einsum("my,ybi->mbi", shapes, basis)
     if len(modes):
         scaled = (modes / np.array([length] * 3 + [1.0] * 3)).reshape(len(modes), -1)
-        modes = modes / scaled[np.arange(len(modes)), np.abs(scaled).argmax(axis=1)][:, None, None]
+        largest = scaled[np.arange(len(modes)), np.abs(scaled).argmax(axis=1)]
+        modes = modes / np.where(np.abs(largest) > 0.0, largest, 1.0)[:, None, None]  # deformation alone moves no body
     is_growing = bool((values.real > zero).any())
     stable = False if is_growing else True if is_stiff else None
     ratios = 0.0 - waves.real / np.abs(waves)  # no −0 of a wave without damping

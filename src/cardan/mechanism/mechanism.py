@@ -55,6 +55,7 @@ _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _build = LazyModule("cardan.dynamics.build")
 _elastic = LazyModule("cardan.analysis.elastic")
+_elastic_rest = LazyModule("cardan.analysis.elastic_rest")
 _equilibrium = LazyModule("cardan.analysis.equilibrium")
 _files = LazyModule("cardan.files.writer")  # of a layer above, which m.save calls
 _forward = LazyModule("cardan.joints.forward")
@@ -442,7 +443,10 @@ class Mechanism(Building):
         force at rest.  Reactions and efforts: ``eq.reaction("A")``, ``eq.effort("motor")``.
         tolerance: of the assembly at the start, as in :meth:`assemble`.
         """
-        drawing = _refuse_opening(self._model.begin("equilibrium", state), "equilibrium")
+        drawing = self._model.begin("equilibrium", state)
+        if drawing.contents.flexible:
+            return _elastic_rest.find_equilibrium(drawing, state, max_iterations, tolerance)
+        _refuse_opening(drawing, "equilibrium")
         found: Equilibrium = _equilibrium.find_equilibrium(drawing, state, max_iterations, tolerance)
         if drawing.contents.collisions:
             _apart.refuse_touching(drawing, "equilibrium", found.state)
@@ -456,7 +460,10 @@ class Mechanism(Building):
         state: at rest, in equilibrium, such as ``m.equilibrium().state``.  Drivers keep the values of its time.
         tolerance: of the assembly of the state, as in :meth:`assemble`.
         """
-        drawing = _refuse_opening(self._model.begin("linearize", state), "linearize")
+        drawing = self._model.begin("linearize", state)
+        if drawing.contents.flexible:
+            return _elastic_rest.linearize(drawing, state, tolerance)
+        _refuse_opening(drawing, "linearize")
         if drawing.contents.collisions:
             _apart.refuse_touching(drawing, "linearize", self.assemble(state, tolerance=tolerance).state)
         return _vibration.linearize(drawing, state, tolerance)

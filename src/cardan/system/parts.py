@@ -326,7 +326,8 @@ class Body:
 
         Its elastic coordinates are parameters, ``"rod.bending_y_1"``, …, and its points and frames follow the deformed
         body: places are those of the undeformed one.  Mass, centre and inertia are those of the modes.  Joints are
-        attached to it afterwards, shapes are not.  ``m.assemble`` solves for the coordinates of least energy.
+        attached to it afterwards, shapes are not.  ``m.assemble`` solves for the coordinates of least energy,
+        ``m.equilibrium`` for those at rest under loads.
         """
         made: Elastic = self._model.make_flexible(self, modes)
         return made
