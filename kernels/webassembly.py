@@ -15,19 +15,28 @@ from pathlib import Path
 from kernels.build import Entry
 
 TARGET = "wasm32"
-# what sessions without contacts call
+# what sessions call
 SESSIONS = tuple(
     f"cardan.{name}."
     for name in (
         "constraints._generated",
         "constraints._tape",
         "coordinates._manifold",
+        "coordinates._tracking",
         "dynamics._dual",
         "dynamics._instant",
         "dynamics._kkt",
         "dynamics._stops",
+        "geometry._bicubic",
+        "geometry._closed_forms",
+        "geometry._curve",
+        "geometry._on_surface",
+        "geometry._tensor",
         "interact._hands",
         "interact._kinematic",
+        "joints._contact",
+        "joints._pair_solver",
+        "joints._path",
         "system._formulas",
     )
 )

@@ -10,14 +10,17 @@ export interface ImageData {
   data: Uint8Array;
   places: Record<string, number>;
   addresses: number[]; // offsets of words that are offsets in the image
+  floats: number[]; // of those that are floats
   functions: [number, string][]; // offsets of words that are addresses of kernels
   layout: Layout;
   sizes: number[]; // radius of gyration of each body in the metric of the session [m]
   extent: number; // [m]
   limits: [string, string][]; // of each stop: in words, at its lower and at its upper bound
+  stuck: string; // said where no step is possible; empty if there are no contacts
 }
 
-export const MOVING = 2; // a status of a cycle (interact/tables.py)
+export const MOVING = 2; // statuses of a cycle (interact/tables.py)
+export const STUCK = 4;
 const POINT = 1; // a kind of hand
 const LIMIT_REACHED = 1; // kinds of events
 const LIMIT_LEFT = 2;
@@ -45,11 +48,12 @@ export class Cycles {
   ) {
     const at = Math.ceil(kernels.first / 16) * 16;
     const { buffer } = kernels.memory;
-    const { data, places, addresses, functions, layout } = image;
+    const { data, places, addresses, floats: moved, functions, layout } = image;
     this.memory = new Uint8Array(buffer, at, data.length);
     this.memory.set(data);
     const words = new DataView(buffer);
     for (const p of addresses) words.setBigInt64(at + p, words.getBigInt64(at + p, true) + BigInt(at), true);
+    for (const p of moved) words.setFloat64(at + p, words.getFloat64(at + p, true) + at, true);
     for (const [p, key] of functions) words.setBigInt64(at + p, BigInt(kernels.number(key)), true);
     const floats = (place: string, count: number) => new Float64Array(buffer, at + places[place], count);
     this.poses = floats('poses', 7 * image.sizes.length);

@@ -1,6 +1,6 @@
 // A connection that answers in the page itself, in place of a server: parts are dragged without Python.
 
-import { Cycles, type ImageData, MOVING } from './cycles';
+import { Cycles, type ImageData, MOVING, STUCK } from './cycles';
 import { Kernels } from './kernels';
 import type { Message, Socket } from './link';
 import * as wire from './wire';
@@ -32,6 +32,7 @@ export class Local implements Socket {
   private before: Kept[] = [];
   private readonly poses = new Map<string, Kept>();
   private held = new Map<number, number>(); // limits that hold, and their sides
+  private isStuck = false;
   private grasped = ''; // body and point
   private isHolding = false;
   private target: wire.Triple = [0, 0, 0];
@@ -139,12 +140,13 @@ export class Local implements Socket {
     }
     const isOn = status === MOVING && performance.now() < this.until;
     if (isOn) this.timer = window.setTimeout(() => this.follow(), PULL_MS);
-    this.hear();
+    this.hear(status === STUCK);
     this.show(performance.now() - began, isOn);
   }
 
-  private hear(): void {
-    let isNew = false;
+  private hear(isStuck: boolean): void {
+    let isNew = isStuck !== this.isStuck;
+    this.isStuck = isStuck;
     this.cycles.hear((limit, holds, side) => {
       isNew = true;
       if (holds) this.held.set(limit, side);
@@ -158,6 +160,7 @@ export class Local implements Socket {
       const [lower, upper] = this.given.image.limits[limit];
       return side < 0 ? lower : upper;
     });
+    if (this.isStuck && this.given.image.stuck) texts.push(this.given.image.stuck);
     this.tell({ is: 'stops', texts });
   }
 
@@ -190,6 +193,7 @@ export class Local implements Socket {
     this.letGo();
     this.cycles.restore(kept.memory);
     this.held = new Map(kept.held);
+    this.isStuck = false;
     this.tellStops();
     this.show(0, false);
   }

@@ -23,10 +23,8 @@ from layers import sampled
 pytestmark = pytest.mark.skipif(not built.keys(), reason="the kernels are not built: make kernels")
 
 EXAMPLES = installed()
-CONTACTS = "curve_pair surface_pair cam_flat cam_roller barrel_cam involute_pair belt_drive geneva ball_in_bowl coin"
-CONTACTS += " rattleback knee vehicle grasp"
-OWN_FUNCTIONS = "indexing_table"
-ABLE = [name for name in EXAMPLES if name not in (CONTACTS + " " + OWN_FUNCTIONS).split()]
+OWN_FUNCTIONS = ("indexing_table", "barrel_cam", "involute_pair", "vehicle")
+ABLE = [name for name in EXAMPLES if name not in OWN_FUNCTIONS]
 SAME = 1e-10  # of the extent: poses in the page and here, where a target is reached
 ROUNDED = 4e-16  # of targets: near a dead point, and in a screw, this moves the native session by more than SAME
 SENSITIVE = 30.0  # times that; a cycle in the page rounds more often: libm of the browser, no fused products
@@ -104,17 +102,18 @@ def compare(name: str, browser, files: Path, count: int) -> None:
     poses, statuses, worst = tab.js(f"{FOLLOW}(...{given})")
     native, expected = followed(name, targets, body)
     assert worst <= 1e-12
-    assert statuses == expected
-    reached = np.array(expected) == SessionStatus.REACHED
+    other, others = followed(name, targets * (1.0 + ROUNDED), body)
+    differ = np.array(statuses) != expected
+    assert differ.sum() <= 3 * (np.array(others) != expected).sum()
+    reached = (np.array(expected) == SessionStatus.REACHED) & ~differ
     assert reached.sum() >= count // 2
-    other, _ = followed(name, targets * (1.0 + ROUNDED), body)
     most = max(SAME * extent, SENSITIVE * np.abs(other - native)[reached].max())
     assert np.abs(np.array(poses).reshape(native.shape) - native)[reached].max() <= most
     assert not tab.errors()
     tab.close()
 
 
-@sampled("name", ABLE, 3)
+@sampled("name", ABLE, 4)
 def test_a_drag_in_the_page_is_that_of_the_native_session(name, browser, files):
     """Poses where targets are reached, statuses, and the residual in every cycle."""
     compare(name, browser, files, 40)
@@ -195,7 +194,7 @@ def test_without_webassembly_the_page_says_so_and_shows_the_mechanism(browser, f
     tab.close()
 
 
-@pytest.mark.parametrize("name", ["geneva", "indexing_table"])
+@pytest.mark.parametrize("name", OWN_FUNCTIONS)
 def test_what_a_page_cannot_do_is_refused_by_name(name, tmp_path):
     with pytest.raises(ModelError, match=r"without Python.*cardan view"):
         EXAMPLES[name].build().save(tmp_path / "page.html")

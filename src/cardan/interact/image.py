@@ -3,8 +3,9 @@
 Fields of tables that are declared as addresses (:mod:`cardan.kernel.table`) lead from the record of the session to all
 arrays.  In the image these words are offsets from its beginning, and words that are addresses of kernels are zero and
 listed by the key of the kernel.  Arrays of plain integers may hold addresses of kernels too, in packed records; no
-other number in them is as large as an address.  Workspaces, and what no table refers to, are zeros: a cycle writes them
-before it reads them.  So the image of a mechanism is the same in every process.
+other number in them is as large as an address.  The parameter of a contact is the address of its table, as a float.
+Workspaces, and what no table refers to, are zeros: a cycle writes them before it reads them.  So the image of a
+mechanism is the same in every process.
 """
 
 from __future__ import annotations
@@ -17,23 +18,26 @@ import numpy as np
 from cardan.errors import ModelError
 from cardan.interact import tables
 from cardan.interact.session import Session
+from cardan.joints.pairs import Pair
+from cardan.joints.tables import PairShape, PairTable
 from cardan.kernel import built
 from cardan.kernel.memory import address_of
 from cardan.kernel.table import Table, TableMeta
 
 ALIGNED: Final = 16  # bytes
-UNABLE: Final = "cardan.joints."  # kernels of contacts: addresses in their parameters are not declared
 INSTEAD: Final = "save a motion instead: m.move(times).save('page.html'), or use cardan view"
 LARGE: Final = 1 << 31  # numbers in integer tables are smaller, and addresses are not
 
 
 class Image(NamedTuple):
-    """``data``: the block.  ``places``: offsets in it, by name.  ``addresses``: offsets of words that are offsets.
-    ``functions``: offsets of words that are addresses of kernels, with the keys of these."""
+    """``data``: the block.  ``places``: offsets in it, by name.  ``addresses``: offsets of words that are offsets;
+    ``floats``: of those that are floats.  ``functions``: offsets of words that are addresses of kernels, with the keys
+    of these."""
 
     data: bytes
     places: dict[str, int]
     addresses: list[int]
+    floats: list[int]
     functions: list[tuple[int, str]]
 
 
@@ -56,6 +60,9 @@ def of_session(session: Session) -> Image:
     walk.enter(table.as_ints, type(table), table._kept)
     for array in arrays.values():
         walk.enter(array)
+    for record in session._system._packed.records:
+        if record.pair is not None:
+            walk.enter_pair(record.pair)
     return walk.image(arrays, zeros=(session._run.work,))
 
 
@@ -67,6 +74,7 @@ class _Walk:
         self._owners: dict[int, Any] = {}  # arrays that own their memory, by address, as they are found
         self._parts: dict[int, list[Any]] = {}  # of each: the arrays in it that are referred to
         self._declared: dict[int, int] = {}  # address of a word that is an address: what it is
+        self._pairs: list[float] = []  # addresses of tables of contacts
 
     def enter(self, array: Any, table: Any = None, kept: Any = None) -> None:
         """An array; table: the class of its first record, with the arrays that this keeps."""
@@ -83,7 +91,20 @@ class _Walk:
                 inner, more = kept[name] if isinstance(kept[name], tuple) else (kept[name], None)
                 self._declared[first + 8 * field.first] = address_of(inner)
                 refers = field.kind.refers
+                if isinstance(refers, TableMeta) and refers._is_float:
+                    inner = inner.view(np.float64)
                 self.enter(inner, refers if isinstance(refers, TableMeta) else None, more)
+
+    def enter_pair(self, pair: Any) -> None:
+        """The table of a contact; the one that a session follows is another one than that of an assembly."""
+        if not isinstance(pair, Pair):
+            raise ModelError(f"a closest pair of your own is a function of Python; {INSTEAD}")
+        for one in (pair, pair.followed()):
+            table = one.table
+            self._pairs.append(one.address)
+            self.enter(table.as_ints, PairTable, table._kept)
+            for shape in one.shape_records:
+                self.enter(shape.as_ints[: PairShape.size], PairShape, shape._kept)
 
     def image(self, arrays: dict[str, Any], zeros: tuple[Any, ...]) -> Image:
         """All arrays one after the other, in the order in which they were found."""
@@ -101,6 +122,8 @@ class _Walk:
         data = np.zeros(size // 8, dtype=np.int64)
         functions: dict[int, str] = {}
         addresses: set[int] = set()
+        floats: set[int] = set()
+        pairs = np.array(self._pairs)
         skipped = {id(array) for array in zeros}
         for array in (array for parts in self._parts.values() for array in parts if id(array) not in skipped):
             first = address_of(array)
@@ -114,18 +137,21 @@ class _Walk:
                     else:
                         functions[place] = self._key(word)
                         words[k] = 0
+            elif pairs.size and array.dtype == np.float64:
+                values = words.view(np.float64)
+                for k in np.flatnonzero(np.isin(values, pairs)).tolist():
+                    floats.add(moved(first + 8 * k))
+                    values[k] = moved(int(values[k]))
             at = moved(first) // 8
             data[at : at + words.size] = words
         places = {name: moved(address_of(array)) for name, array in arrays.items()}
-        return Image(data.tobytes(), places, sorted(addresses), sorted(functions.items()))
+        return Image(data.tobytes(), places, sorted(addresses), sorted(floats), sorted(functions.items()))
 
     def _key(self, address: int) -> str:
         """The key of a kernel; ModelError if a page does not have it."""
         found = self._keys.get(address)
         if found is None:
             raise ModelError(f"a page without Python has no functions of your own; {INSTEAD}")
-        if found.startswith(UNABLE):
-            raise ModelError(f"contacts and paths cannot be dragged in a page without Python yet; {INSTEAD}")
         return found
 
 

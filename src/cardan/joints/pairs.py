@@ -154,6 +154,13 @@ class Pair:
                     self._make_table()
         return self._address
 
+    @property
+    def table(self) -> PairTable:
+        """What kernels read of it."""
+        _ = self.address
+        made: PairTable = self._table
+        return made
+
     def _make_table(self) -> None:
         """The table, and what its addresses refer to."""
         from cardan.kernel.memory import address_of
@@ -169,13 +176,14 @@ class Pair:
             path=None if self.moving is None else self.moving.table,
         )
         self._kept: list[Any] = [samples, self.closed]
+        self.shape_records: list[PairShape] = []  # of its table
         for k, (shape, sample, trim) in enumerate(zip(self.closed, samples, self.trims, strict=True)):
             record = PairShape(table.shapes, k, {})
             record.evaluate, record.ints, record.floats = shape.address, shape.ints, shape.floats
             record.freedoms, record.width = shape.freedoms, shape.width
             record.samples, record.count = sample.ravel(), len(sample)
             record.loops, record.is_trimmed = (None, 0) if trim is None else (trim._packed, 1)
-            self._kept.append(record)
+            self.shape_records.append(record)
         self._address = float(address_of(table.as_ints))
         self._table = table  # last: another thread may ask without the lock
 

@@ -58,6 +58,7 @@ def _numbers(mechanism: Mechanism, session: Session) -> dict[str, Any]:
         "sizes": [session._size(number) for number in range(len(session.coordinates))],
         "extent": float(session._system.judged_length),
         "limits": [[texts[0][1], texts[-1][1]] for texts in stops],
+        "stuck": "no step is possible here: a contact ends" if session._system.has_contacts else "",
     }
 
 
