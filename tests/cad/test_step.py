@@ -790,3 +790,19 @@ def test_a_contact_on_a_trimmed_face_ends_at_its_hole_and_is_saved(tmp_path):
         assert run.status == "contact" and "trimmed face" in run.reason
         x, y, _ = run.state["ball"].position
         assert math.hypot(x, y) == pytest.approx(8e-3, abs=1e-8)
+
+
+def test_parts_collide_as_their_meshes_with_the_chord_that_was_asked_for(tmp_path):
+    """A pin in a bore of 5 mm: its clearance within the stated error."""
+    path = tmp_path / "link.step"
+    steps.write(path, [["link", steps.link(40.0), HERE, None]])
+    place, errors = (0, 0, 0, 1, 0, 0, 0), []
+    for chord in (2e-4, 2e-5):
+        part = cd.load_step(path, chord=chord)["link"]
+        link = cd.collide.solid(part.mesh)
+        pin = cd.shapes.cylinder(0.003, 0.02)
+        for shift, clearance in ((0.0, 2e-3), (1e-3, 1e-3), (3e-3, -1e-3)):
+            found = cd.collide.gap(link, place, pin, (shift, 0, 0.003, 1, 0, 0, 0))
+            assert found.error == chord and abs(found.gap - clearance) <= chord
+        errors.append(abs(found.gap - clearance))
+    assert errors[1] < errors[0]

@@ -17,7 +17,9 @@ from scipy.optimize import nnls
 from scipy.spatial import ConvexHull
 
 from cardan import collide, shapes
+from cardan.collide import cells
 from cardan.errors import ModelError
+from cardan.geometry import Mesh as Surface
 from cardan.math import euler
 from layers import sampled
 
@@ -228,6 +230,71 @@ def test_pieces_of_shapes_with_holes_are_within_their_error() -> None:
     assert abs(volume / gear.properties().volume - 1.0) < 0.01
 
 
+ELL = [(0, 0), (1, 0), (1, 0.3), (0.3, 0.3), (0.3, 1), (0, 1)]
+
+
+def _joined_meshes(parts: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Triangles of several shapes as those of one mesh."""
+    every = [part.triangles(12) for part in parts]
+    starts = np.cumsum([0, *(len(one.vertices) for one in every)])
+    faces = [one.faces + start for one, start in zip(every, starts[:-1], strict=True)]
+    return np.concatenate([one.vertices for one in every]), np.concatenate(faces)
+
+
+def _turned(shape: Any, rng: np.random.Generator, segments: int) -> Any:
+    """A mesh of a shape in other axes."""
+    vertices, faces = shape.triangles(segments)
+    return shapes.mesh(vertices @ euler.matrix(random_poses(rng, 1, 1.0)[0, 3:]).T, faces)
+
+
+HOLLOW = {
+    "ell": lambda: shapes.extrusion(ELL, 0.5),
+    "tube": lambda: shapes.tube(1.0, 0.5, 0.3),
+    "plate": lambda: shapes.plate(
+        ELL, thickness=0.2, holes=[(0.15, 0.15, 0.05), [(0.1, 0.5), (0.2, 0.5), (0.15, 0.6)]]
+    ),
+    "bowl": lambda: shapes.revolution([(0, 0), (1, 0), (1, 0.5), (0.8, 0.5), (0.7, 0.1), (0, 0.1)]),
+    "ring": lambda: shapes.revolution([(1 + 0.3 * np.cos(a), 0.3 * np.sin(a)) for a in np.linspace(0, 6, 9)]),
+    "gear": lambda: shapes.gear(0.1, 12, 0.2, bore=0.3),
+}
+
+
+@pytest.mark.parametrize("name", HOLLOW)
+def test_meshes_that_are_not_convex_are_the_union_of_their_cells(name: str) -> None:
+    """Volumes; insides by solid angles at random points; distances by the triangles of the mesh."""
+    rng = np.random.default_rng(7)
+    mesh = _turned(HOLLOW[name](), rng, 16)
+    made = collide.solid(mesh)
+    assert made.error == 0.0 and len(made.pieces) > 1
+    volume = sum(ConvexHull(piece.atoms[:, :3]).volume for piece in made.pieces)
+    assert volume == pytest.approx(mesh.properties().volume, rel=1e-9)
+    a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
+    place, dot = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0), collide.solid(shapes.sphere(1e-6))
+    judge, signs = Surface(mesh.vertices, mesh.faces), set()
+    for point in rng.uniform(mesh.vertices.min(axis=0), mesh.vertices.max(axis=0), (30, 3)):
+        p, q, r = a - point, b - point, c - point
+        lp, lq, lr = (np.linalg.norm(x, axis=1) for x in (p, q, r))
+        top = np.einsum("ij,ij->i", p, np.cross(q, r))
+        sides = [np.einsum("ij,ij->i", *pair) for pair in ((p, q), (q, r), (r, p))]
+        inside = 2 * np.arctan2(top, lp * lq * lr + sides[0] * lr + sides[1] * lp + sides[2] * lq).sum() > 2 * np.pi
+        found = collide.gap(made, place, dot, (*point, 1.0, 0.0, 0.0, 0.0))
+        signs.add(inside)
+        assert (found.gap < 0.0) == inside
+        if not inside:
+            assert found.gap == pytest.approx(judge.closest_point(point).distance - 1e-6, abs=1e-11)
+    assert signs == {False, True}
+
+
+def test_meshes_have_the_deviation_that_is_stated() -> None:
+    place = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+    for shape in (shapes.box(1, 1, 1), shapes.tube(1.0, 0.5, 0.3)):
+        made = shapes.mesh(*shape.triangles(), deviation=1e-3)
+        assert collide.solid(made).error == 1e-3 and made != shapes.mesh(*shape.triangles())
+        assert collide.gap(made, place, shapes.sphere(0.1), (3, 0, 0, 1, 0, 0, 0)).error == 1e-3
+    with pytest.raises(ModelError, match="deviation of a mesh"):
+        shapes.mesh(*shapes.box(1, 1, 1).triangles(), deviation=-1.0)
+
+
 @pytest.mark.parametrize("depth", [-1e-3, -1e-6, 0.0])
 def test_a_mesh_with_a_pit_is_not_convex_however_small_its_volume(depth: float) -> None:
     """A cube of 1 m with a pit of 1 mm² below its upper face, which has less than 1e-9 of its volume."""
@@ -252,20 +319,27 @@ def test_a_mesh_with_a_pit_is_not_convex_however_small_its_volume(depth: float) 
     pit = [(8, 9, 11), (9, 10, 11), (10, 8, 11)]
     dented = shapes.mesh(np.concatenate([cube, rim, bottom]), faces + upper + pit)
     assert dented.is_closed and abs(dented.properties().volume - 1.0) < 1e-9
-    if depth < 0.0:
-        with pytest.raises(ModelError, match="not convex"):
-            collide.solid(dented)
-    else:
-        assert collide.solid(dented).error == 0.0
+    made = collide.solid(dented)
+    assert made.error == 0.0 and (len(made.pieces) > 1) == (depth < 0.0)
+    place = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+    above = (*rim[:, :2].mean(axis=0), 1.0 + 0.5e-6)  # the bottom of the pit
+    found = collide.gap(made, place, shapes.sphere(1e-9), (*above, 1.0, 0.0, 0.0, 0.0))
+    assert abs(found.gap - (Surface(dented.vertices, dented.faces).closest_point(above).distance - 1e-9)) < 1e-12
 
 
-def test_what_has_no_gap_is_refused_by_name() -> None:
+def test_what_has_no_gap_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     place = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
     open_mesh = shapes.mesh(TETRAHEDRON, [(0, 2, 1), (0, 1, 3), (1, 2, 3)])
     with pytest.raises(ModelError, match=r"not closed.*repair it"):
         collide.solid(open_mesh)
-    with pytest.raises(ModelError, match=r"not convex.*several convex meshes"):
+    monkeypatch.setattr(cells, "MOST", 10)
+    with pytest.raises(ModelError, match=r"more than 10 convex cells.*several convex meshes"):
+        collide.solid(shapes.mesh(*shapes.gear(0.01, 11, 0.02).triangles()))
+    with pytest.raises(ModelError, match="gaps of a Thread are not available"):
         collide.solid(shapes.thread(0.01, 0.002, 0.05))
+    crossed = shapes.mesh(*_joined_meshes([shapes.box(1, 1, 1), shapes.box(0.4, 0.4, 3)]))
+    with pytest.raises(ModelError, match=r"triangles cross or touch each other.*several closed meshes"):
+        collide.solid(crossed)
     with pytest.raises(ModelError, match="both solids are half-spaces"):
         collide.gap(collide.half_space(), place, collide.half_space(), place)
     with pytest.raises(ModelError, match="is no shape"):

@@ -60,7 +60,7 @@ class Part:
     def mesh(self) -> Mesh:
         """A shape for ``body.attach``."""
         vertices, faces, _ = self._data["mesh"]
-        return Mesh(vertices, faces, f"the mesh of part {self.name!r}")
+        return Mesh(vertices, faces, f"the mesh of part {self.name!r}", self._data.get("chord", 0.0))
 
     @cached_property
     def _key(self) -> str:

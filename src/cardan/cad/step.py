@@ -52,7 +52,7 @@ def load_step(path: str | Path, *, chord: float = CHORD, seconds: float = SECOND
         with np.load(out) as arrays:
             found = json.loads(bytes(arrays["json"]))
             table = _arrays(found["arrays"], {kind: arrays[kind] for kind in "fi"})
-    parts = [_with_arrays(part, table) for part in found["parts"]]
+    parts = [{**_with_arrays(part, table), "chord": chord} for part in found["parts"]]
     placed: list[Part] = []
     names: set[str] = set()
     for node in found["tree"]:

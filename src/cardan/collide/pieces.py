@@ -1,4 +1,4 @@
-"""Convex pieces of shapes with holes, fillets or teeth, whose curves are cut into chords.
+"""Convex pieces of shapes with holes, fillets or teeth, whose curves are cut into chords, and of meshes.
 
 The chord of an arc with radius r and angle φ is at most r (1 − cos φ/2) from the arc.  The largest such distance bounds
 how far the surface of the pieces is from that of the shape; it is returned with them.
@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.collide.cells import cells
 from cardan.errors import ModelError
 from cardan.shapes import Mesh, Shape
 from cardan.shapes.gears import Gear
@@ -38,10 +39,7 @@ def cut(shape: Shape) -> tuple[list[FloatArray], float]:
     if isinstance(shape, Revolution):
         return _revolved(shape.profile)
     if isinstance(shape, Mesh):
-        raise ModelError(
-            f"{shape.name} is not convex; gaps need convex meshes: attach it as several convex meshes, or use "
-            "cardan.geometry.Mesh for its distance"
-        )
+        return cells(shape.vertices, shape.faces, shape.properties().volume, shape.name), shape.deviation
     raise ModelError(f"{shape!r:.80}: gaps of a {type(shape).__name__} are not available; attach a solid instead")
 
 

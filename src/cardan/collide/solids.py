@@ -132,7 +132,7 @@ def _prepared(shape: Shape) -> Solid:
     if isinstance(shape, Extrusion) and (atoms := _prism(shape.region, shape.height, shape.taper)) is not None:
         return _made(shape, [(atoms, 0.0)])
     if isinstance(shape, Mesh) and (atoms := _convex_mesh(shape)) is not None:
-        return _made(shape, [(atoms, 0.0)])
+        return _made(shape, [(atoms, 0.0)], shape.deviation)
     parts, error = cut(shape)
     return _made(shape, [(_points(rows), 0.0) for rows in parts], error)
 
@@ -284,7 +284,7 @@ def _convex_mesh(shape: Mesh) -> FloatArray | None:
     if not shape.is_closed:
         raise ModelError(
             f"{shape.name} is not closed: some edges do not belong to exactly two triangles, so it has no inside and "
-            "no depth; repair it, or use cardan.geometry.Mesh for its distance"
+            "no depth; repair it, attach closed shapes in its place, or use cardan.geometry.Mesh for its distance"
         )
     volume = shape.properties().volume
     hull = ConvexHull(shape.vertices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from cardan import contents
 from cardan.errors import ModelError
-from cardan.quantities import Corners, Points
+from cardan.quantities import Corners, Length, Points
 from cardan.shapes import mesh_files
 from cardan.shapes.registry import in_files, maker
 from cardan.shapes.shape import (
@@ -32,13 +33,13 @@ class Mesh(Shape):
     """Triangles: vertices [m], shape (n, 3); faces, shape (m, 3), counter-clockwise from outside.
 
     Mass properties are those of the solid that the triangles enclose, by the divergence theorem.  They need a closed
-    surface.
+    surface.  ``deviation`` [m]: how far the triangles are at most from the surface that they stand for.
     """
 
-    __slots__ = ("_faces", "_vertices", "name")
+    __slots__ = ("_faces", "_vertices", "deviation", "name")
 
-    def __init__(self, vertices: FloatArray, faces: IndexArray, name: str = "a mesh") -> None:
-        self._vertices, self._faces, self.name = vertices, faces, name
+    def __init__(self, vertices: FloatArray, faces: IndexArray, name: str = "a mesh", deviation: float = 0.0) -> None:
+        self._vertices, self._faces, self.name, self.deviation = vertices, faces, name, deviation
         for array in (vertices, faces):
             array.setflags(write=False)
 
@@ -75,32 +76,39 @@ class Mesh(Shape):
         return Triangles(self._vertices, self._faces)
 
     @classmethod
-    def _of_file(cls, vertices: Points, faces: Corners) -> Mesh:
-        return mesh(vertices, faces)
+    def _of_file(cls, vertices: Points, faces: Corners, deviation: Length = 0.0) -> Mesh:
+        return mesh(vertices, faces, deviation=deviation)
+
+    def _in_file(self) -> Mapping[str, Any]:
+        own = {"vertices": self._vertices, "faces": self._faces}
+        return {**own, "deviation": self.deviation} if self.deviation else own
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):
             return NotImplemented
-        return bool(np.array_equal(self._vertices, other._vertices) and np.array_equal(self._faces, other._faces))
+        same = np.array_equal(self._vertices, other._vertices) and np.array_equal(self._faces, other._faces)
+        return bool(same and self.deviation == other.deviation)
 
     def __hash__(self) -> int:
-        return hash((self._vertices.tobytes(), self._faces.tobytes()))
+        return hash((self._vertices.tobytes(), self._faces.tobytes(), self.deviation))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Mesh, (np.array(self._vertices), np.array(self._faces), self.name)
+        return Mesh, (np.array(self._vertices), np.array(self._faces), self.name, self.deviation)
 
     def __repr__(self) -> str:
         return f"<Mesh {self.name}: {len(self._vertices)} vertices, {len(self._faces)} faces>"
 
 
 @maker
-def mesh(source: Any, faces: Any = None, *, scale: float = 1.0) -> Mesh:
+def mesh(source: Any, faces: Any = None, *, scale: float = 1.0, deviation: float = 0.0) -> Mesh:
     """A solid from triangles: ``mesh("part.stl", scale=0.001)``, or ``mesh(vertices, faces)`` with arrays.
 
     source: a file (STL, OBJ, PLY, GLB; no other file is read for it), or vertices [m], shape (n, 3).
     faces, shape (m, 3): corners of the triangles, counter-clockwise from outside.
     scale: of the lengths of the source, 0.001 for a file in millimetres.
+    deviation [m]: how far the triangles are at most from the surface that they stand for; gaps have it in their error.
     """
+    off = check.positive(deviation, "the deviation of a mesh", zero=True)
     factor = check.positive(scale, "the scale of a mesh")
     if isinstance(source, str | Path):
         if faces is not None:
@@ -117,7 +125,7 @@ def mesh(source: Any, faces: Any = None, *, scale: float = 1.0) -> Mesh:
     if f.min() < 0 or f.max() >= len(v):
         raise ModelError(f"{name} has a face with corner {int(f.max() if f.max() >= len(v) else f.min())}; corners "
                          f"must be from 0 to {len(v) - 1}")  # fmt: skip
-    return Mesh(factor * v, f, name)
+    return Mesh(factor * v, f, name, off)
 
 
 def _array(given: Any, kind: Any, what: str) -> Any:
