@@ -99,6 +99,13 @@ def with_masses_of_a_parameter(m: cd.Mechanism) -> None:
     m["A"].inertia = 0.01 * rho
 
 
+def with_loads_of_a_parameter(m: cd.Mechanism) -> None:
+    """In numbers of laws, and in the components of a force."""
+    k = m.parameter("k", 1.5, lower=0.1)
+    m.spring("new", m["W"], stiffness=20.0 * k, rest=0.1 * k, damping=0.2 * k)
+    m.force("push", m["carriage"].point(), (k, 0.0, -k))
+
+
 def with_parameters(m: cd.Mechanism) -> None:
     """Formulas in the frames of a joint, and at the point of a load."""
     length, tilt = m.parameter("length", 0.5, lower=0.1), m.parameter("tilt", 0.2)
@@ -270,6 +277,7 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "a parameter in a joint": lambda m: m.rack("new", m["A"], m["P"], radius=m.parameter("r", 0.1)),
     "a parameter in points": with_parameters,
     "a parameter in masses": with_masses_of_a_parameter,
+    "a parameter in loads": with_loads_of_a_parameter,
     "a parameter with a period": with_period,
     "a function of time as a parameter": lambda m: m.rack("new", m["A"], m["P"], radius=0.1, offset=ramp),
     "constrain one body": lambda m: m.constrain("new", in_world, i=m["wheel"].point((0.2, 0, 0))),
@@ -543,8 +551,6 @@ NOT_FOR_PARAMETERS: dict[str, Callable[[cd.Mechanism, cd.Parameter], object]] = 
     "a limit": lambda m, p: m.limit("new", m["W"], upper=p),
     "a position": lambda m, p: m.body("new", position=(p, 0, 0)),
     "an orientation": lambda m, p: m.body("new", orientation=(X, p)),
-    "a stiffness": lambda m, p: m.spring("new", m["W"], stiffness=p),
-    "a force": lambda m, p: m.force("new", m["wheel"].point(), (p, 0, 0)),
     "a radius of a wheel": lambda m, p: m.wheel(
         "new", m["wheel"].frame(), p, m["carriage"].attach(cd.geometry.plane())
     ),

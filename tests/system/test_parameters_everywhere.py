@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.files.spec import load_specs
 from cardan.system import feeds
 from cardan.system.parts import MASS_WORDS
 
@@ -60,7 +61,60 @@ def set_armature(m, p):
     m["P"].inertia = p
 
 
+def on_coordinate(m):
+    return (m["P"],)
+
+
+def between_points(m):
+    return m.ground.point((0.1, 0.0, 0.5)), m["slider"].point((0.0, 0.1, 0.0))
+
+
+def on_a_point(m):
+    return (m["crank"].point((0.1, 0.2, 0.0)),)
+
+
+def on_a_body(m):
+    return (m["crank"],)
+
+
+def between_frames(m):
+    return m.ground.frame((0.5, 0.0, 0.1), z=X, x=Z), m["slider"].frame(z=X, x=Y)
+
+
+STIFF = tuple(tuple(30.0 * (i == j) + 1.0 + 0.5 * (i + j) for j in range(6)) for i in range(6))
+# Of each kind of load what it acts on, and numbers; each of them is given by a parameter in a case.
+LOADS = {
+    "spring": (between_points, {"stiffness": 40.0, "rest": 0.3, "damping": 0.5}),
+    "spring, of a joint": (on_coordinate, {"stiffness": 40.0, "rest": 0.3, "damping": 0.5}),
+    "friction": (on_coordinate, {"viscous": 0.4, "coulomb": 0.3, "speed": 0.01}),
+    "actuator": (on_coordinate, {"f": -3.0}),
+    "force": (on_a_point, {"f": (1.0, -2.0, 0.5)}),
+    "force, in body": (on_a_point, {"f": (1.0, -2.0, 0.5), "axes": "body"}),
+    "torque": (on_a_body, {"f": (0.3, 0.2, -0.1)}),
+    "bushing": (between_frames, {"stiffness": (50.0, 40.0, 30.0, 2.0, 3.0, 4.0), "damping": (0.5,) * 6}),
+    "bushing, matrix": (between_frames, {"stiffness": STIFF}),
+    "damper": (between_frames, {"damping": (0.5, 0.4, 0.3, 0.2, 0.1, 0.6)}),
+}
+
+
+def times(value, p):
+    return tuple(times(one, p) for one in value) if isinstance(value, tuple) else p * value
+
+
+def load_case(name, option):
+    def edit(m, p):
+        on, numbers = LOADS[name]
+        getattr(m, name.partition(",")[0])("new", *on(m), **{**numbers, option: times(numbers[option], p)})
+
+    return edit
+
+
+OF_LOADS = {
+    f"{name}: {option}": load_case(name, option) for name in LOADS for option in LOADS[name][1] if option != "axes"
+}
+
 CASES = {
+    **OF_LOADS,
     "gravity": set_gravity,
     "mass": set_mass,
     "center": set_center,
@@ -74,6 +128,13 @@ VALUE, OTHER = 1.3, 1.45
 
 def test_the_cases_have_every_number_of_a_body():
     assert {*MASS_WORDS, "gravity", "joint inertia"} <= {name.partition(",")[0] for name in CASES}
+
+
+def test_the_cases_have_every_number_of_every_load():
+    known = {(name.partition(",")[0], option) for name, (_, numbers) in LOADS.items() for option in numbers}
+    pairs = [(kind.name, option) for kind in load_specs().values() for option in kind.options.values()]
+    every = {(name, option.name) for name, option in pairs if option.quantity.sort != "word"}
+    assert known - {("force", "axes")} == every
 
 
 def assemble(m):
@@ -192,6 +253,10 @@ def test_feeds_name_every_formula_and_slopes_are_derivatives(case):
 
 
 BAD = {
+    "stiffness": (OF_LOADS["spring: stiffness"], -0.5, "spring 'new': the stiffness is -20.0, of <.*>; it must"),
+    "rest": (OF_LOADS["spring: rest"], -0.5, "spring 'new': the rest is -0.15"),
+    "speed": (OF_LOADS["friction: speed"], 0.0, "friction 'new': the speed is 0"),
+    "matrix": (OF_LOADS["bushing, matrix: stiffness"], -1.0, "stiffness is .* no negative eigenvalue; it follows from"),
     "gravity": (set_gravity, 1e200, "gravity of mechanism 'base'"),
     "mass": (set_mass, -0.5, "mass of body 'crank' is -0.5.*<parameter 'p'> at p = -0.5"),
     "center": (set_center, 1e200, "center of body 'crank'"),

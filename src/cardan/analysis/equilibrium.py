@@ -32,6 +32,7 @@ from cardan.joints import Coordinate, Joint
 from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.drawing import Drawing
+from cardan.system.formulas import drawn_at
 from cardan.system.parts import Body
 from cardan.system.saving import Saved
 from cardan.system.state import FloatArray, State
@@ -139,7 +140,8 @@ class Equilibrium(Saved):
 def find_equilibrium(drawing: Drawing, start: Any, most: int, tolerance: float) -> Equilibrium:
     """See :meth:`cardan.Mechanism.equilibrium`.  most: steps."""
     equations, notes = equations_of(drawing)
-    rough = [repr(load.name) for load in drawing.contents.loads.values() if dict(load.parameters).get("coulomb")]
+    loads = [(load, dict(load.parameters).get("coulomb", 0.0)) for load in drawing.contents.loads.values()]
+    rough = [repr(load.name) for load, effort in loads if drawn_at(effort, drawing.nodes)]
     if rough:
         notes.append(f"friction {', '.join(rough)} has no force at rest: it holds no parts in equilibrium")
     most = check.count(most, "max_iterations", 0)

@@ -85,16 +85,19 @@ class Forces:
         self._laws: list[Law] = []
         self._wrenches: list[Wrench] = []
         bundles = []
-        for name, (relations, law, wrench, function) in [(load.name, load.action) for load in loads]:
+        for load in loads:
+            relations, law, wrench, function, _ = load.action
             if law is not None:
-                bundles.append(Bundle(name, relations))
-                self._laws.append(Law(name, *law, sum(r.primitive.rows for r in relations), function))
+                bundles.append(Bundle(load.name, relations))
+                numbers = plain_at(law.numbers, nodes)
+                rows = sum(r.primitive.rows for r in relations)
+                self._laws.append(Law(load.name, law.code, law.sort, numbers, rows, function))
             if wrench is not None:
                 body = system.index[wrench.body.name]
                 point = self._in_principal(
                     body, np.array(plain_at(wrench.point, nodes)) - system.reference_points[body]
                 )
-                vector = np.array(wrench.vector)
+                vector = np.array(plain_at(wrench.vector, nodes))
                 vector = self._in_principal(body, vector) if wrench.in_body else vector
                 numbers = (*point.tolist(), *vector.tolist())
                 self._wrenches.append(Wrench(body, wrench.is_torque, wrench.in_body, numbers, function))

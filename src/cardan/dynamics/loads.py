@@ -32,6 +32,7 @@ from cardan.joints.couplings import DRIVEN
 from cardan.joints.rate_rows import spin
 from cardan.quantities import FunctionOfMotion, FunctionOfTime, InSI, OfCoordinate
 from cardan.system import check
+from cardan.system.formulas import Formula, Rule, formulas_in, told
 from cardan.system.parts import Body
 from cardan.system.read_only import read_only
 from cardan.system.relations import Relation
@@ -44,11 +45,14 @@ SYMMETRIC: Final = 1e-9  # relative to the largest entry: a smaller difference i
 
 
 class Law(NamedTuple):
-    """Efforts on the coordinates of relations; ``code``, ``sort`` and ``numbers`` as in :mod:`.tables`."""
+    """Efforts on the coordinates of relations; ``code``, ``sort`` and ``numbers`` as in :mod:`.tables`.
+
+    Numbers may be formulas of parameters.
+    """
 
     code: int
     sort: int
-    numbers: tuple[float, ...]
+    numbers: tuple[Any, ...]
 
 
 class Wrench(NamedTuple):
@@ -62,12 +66,22 @@ class Wrench(NamedTuple):
 
 
 class Action(NamedTuple):
-    """What a load does: a law on relations, or a wrench; ``function`` gives the effort, or the vector."""
+    """What a load does: a law on relations, or a wrench; ``function`` gives the effort, or the vector.
+
+    ``rules``: checks of its numbers that are formulas, besides the conditions of the book.
+    """
 
     relations: tuple[Relation, ...] = ()
     law: Law | None = None
     wrench: Wrench | None = None
     function: Recorded | Called | None = None
+    rules: tuple[Rule, ...] = ()
+
+    def numbers(self) -> list[tuple[str, tuple[Any, ...]]]:
+        """By the names of fields, its numbers besides those of its relations; some may be formulas."""
+        if self.wrench is not None:
+            return [("point", self.wrench.point), ("vector", self.wrench.vector)]
+        return [] if self.law is None else [("numbers", self.law.numbers)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +137,11 @@ class Load:
         return self.action.relations
 
     @property
+    def _rules(self) -> list[Rule]:
+        """The checks of its numbers that are formulas, besides the conditions of the book."""
+        return [rule._replace(what=f"{self.kind.name} {self.name!r}: the {rule.what}") for rule in self.action.rules]
+
+    @property
     def bodies(self) -> tuple[Body, ...]:
         """Every body it acts on, the ground included."""
         found: dict[Body, None] = {}
@@ -145,12 +164,13 @@ class Load:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Load:
         ends, action = deepcopy((self.ends, self.action), memo)
-        return Load(self.name, self.kind, ends, self.parameters, action)
+        own = tuple([(k, deepcopy(v, memo) if formulas_in(v) else v) for k, v in self.parameters])
+        return Load(self.name, self.kind, ends, own, action)
 
     def description(self) -> tuple[Any, ...]:
         """All that defines the load, as plain values: equal descriptions, equal loads."""
         ends = tuple(("body", end.name) if isinstance(end, Body) else end.description() for end in self.ends)
-        return self.name, self.kind.name, ends, self.parameters
+        return self.name, self.kind.name, ends, told(self.parameters)
 
     def __repr__(self) -> str:
         return f"<{self.kind.name} {self.name!r}: {' – '.join(repr(body.name) for body in self.bodies)}>"
@@ -170,8 +190,10 @@ def make(kind: LoadKind[Any], name: str, ends: tuple[Any, ...], options: Mapping
 
 def _plain(value: Any) -> Any:
     """Numbers, and lists of them, as floats and tuples of them, so that descriptions compare equal."""
-    if isinstance(value, str):
+    if isinstance(value, str | Formula):
         return value
+    if formulas_in(value):
+        return tuple(map(_plain, value))
     plain = np.asarray(value, dtype=float).tolist()
     return tuple(map(_plain, plain)) if isinstance(plain, list) else plain
 
@@ -195,12 +217,16 @@ def spring(
     rest [m or rad], damping [N s/m or N m s/rad].  of: which coordinate, where the joint has several.
     """
     on = a if b is None else coordinate(a, b, "distance")
-    k = check.positive(stiffness, "the stiffness", zero=True, instead="use an actuator for a negative stiffness")
-    c = check.positive(damping, "the damping", zero=True, instead="use an actuator for a negative damping")
+    k = check.positive_quantity(
+        stiffness, "the stiffness", zero=True, instead="use an actuator for a negative stiffness"
+    )
+    c = check.positive_quantity(damping, "the damping", zero=True, instead="use an actuator for a negative damping")
     if k == 0.0 and c == 0.0:
         raise ModelError("neither stiffness nor damping is above zero; give one of them, or both")
-    length = check.number(rest, "the rest")
-    if on.kind == "distance" and length < 0.0:
+    length = check.quantity(rest, "the rest")
+    if on.kind == "distance" and isinstance(length, Formula):
+        check.positive_quantity(length, "the rest", zero=True)
+    elif on.kind == "distance" and length < 0.0:
         raise ModelError(f"the rest is {length} m; a distance is never negative: it must be zero or more")
     return _linear(on, stiffness=k, rest=length, damping=c)
 
@@ -214,11 +240,11 @@ def friction(
     viscous [N s/m or N m s/rad].  coulomb [N or N m]: an effort, not a coefficient.  Coulomb friction is regularised:
     below ``speed`` [m/s or rad/s] it decreases to zero, so that a joint creeps where it would stick.
     """
-    c = check.positive(viscous, "viscous", zero=True)
-    e = check.positive(coulomb, "coulomb", zero=True)
+    c = check.positive_quantity(viscous, "viscous", zero=True)
+    e = check.positive_quantity(coulomb, "coulomb", zero=True)
     if c == 0.0 and e == 0.0:
         raise ModelError("neither viscous nor coulomb is above zero; give one of them, or both")
-    return _linear(joint, damping=c, coulomb=e, speed=check.positive(speed, "the speed"))
+    return _linear(joint, damping=c, coulomb=e, speed=check.positive_quantity(speed, "the speed"))
 
 
 @load_kind("coordinate")
@@ -230,7 +256,7 @@ def actuator(joint: Any, f: FunctionOfMotion, *, of: str | None = None) -> Actio
     Python in every evaluation.  It must depend on its arguments only.
     """
     if not callable(f):
-        return _linear(joint, constant=check.number(f, "f, if not a function of (t, coordinate, rate),"))
+        return _linear(joint, constant=check.quantity(f, "f, if not a function of (t, coordinate, rate),"))
     function = recorded_or_called(f)
     if isinstance(function, Recorded):
         law = Law(tables.RECORDED, _sort(joint), function.constants)
@@ -267,10 +293,10 @@ def bushing(frame_a: Any, frame_b: Any, stiffness: InSI, damping: InSI = (0.0,) 
     every angle below π.  The force acts at the origin of frame b.
     """
     about = Relation(primitives.rotation_vector, (frame_a.orientation(), frame_b.orientation()))
-    matrices = [_symmetric(given, what) for given, what in ((stiffness, "stiffness"), (damping, "damping"))]
-    if not any(any(matrix) for matrix in matrices):
+    (k, rules_k), (c, rules_c) = _matrix(stiffness, "stiffness"), _matrix(damping, "damping")
+    if not rules_k and not rules_c and not any((*k, *c)):
         raise ModelError("neither stiffness nor damping is above zero; give one of them, or both")
-    return _between(frame_a, frame_b, about, (*matrices[0], *matrices[1]))
+    return _between(frame_a, frame_b, about, (*k, *c), rules_k + rules_c)
 
 
 @load_kind("frame", "frame")
@@ -283,21 +309,21 @@ def damper(frame_a: Any, frame_b: Any, damping: InSI) -> Action:
     """
     axes = [frame_a.axis(k) for k in "xyz"]
     about = Relation(spin(), (frame_a.orientation(), frame_b.orientation(), *axes))
-    matrix = _symmetric(damping, "damping")
-    if not any(matrix):
+    matrix, rules = _matrix(damping, "damping")
+    if not rules and not any(matrix):
         raise ModelError("the damping is zero; give a number above zero")
-    return _between(frame_a, frame_b, about, (*(0.0,) * 36, *matrix))
+    return _between(frame_a, frame_b, about, (*(0.0,) * 36, *matrix), rules)
 
 
-def _between(a: Any, b: Any, about: Relation, numbers: tuple[float, ...]) -> Action:
+def _between(a: Any, b: Any, about: Relation, numbers: tuple[Any, ...], rules: tuple[Rule, ...]) -> Action:
     """Of two frames: a law of K and C on the position of b in a, and on the rows of a rotation."""
     if a.body is b.body:
         raise ModelError(f"it is between body {a.body.name!r} and itself; it needs two different bodies")
     along = [Relation(primitives.dot_2, (a.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xyz"]
-    return Action((*along, about), Law(tables.MATRIX, tables.PLAIN, numbers))
+    return Action((*along, about), Law(tables.MATRIX, tables.PLAIN, numbers), rules=rules)
 
 
-def _linear(on: Coordinate, **numbers: float) -> Action:
+def _linear(on: Coordinate, **numbers: Any) -> Action:
     words = ("constant", "stiffness", "rest", "damping", "coulomb", "speed")
     law = Law(tables.LINEAR, _sort(on), tuple(numbers.get(word, 1.0 if word == "speed" else 0.0) for word in words))
     return Action((_relation(on),), law)
@@ -323,8 +349,26 @@ def _wrench(body: Body, is_torque: bool, point: Any, f: Any, axes: str) -> Actio
         function = Called("", taking(f, "t", "state"))
         vector = (0.0, 0.0, 0.0)
     else:
-        vector = check.vector(f, "f, if not a function of (t, state),")
+        vector = check.place(f, "f, if not a function of (t, state),")
     return Action(wrench=Wrench(body, is_torque, in_body, point, vector), function=function)
+
+
+def _matrix(given: Any, what: str) -> tuple[tuple[Any, ...], tuple[Rule, ...]]:
+    """As :func:`_symmetric`, and the rule of a matrix with formulas."""
+    if not formulas_in(given):
+        return _symmetric(given, what), ()
+    rows: Any = (
+        [check.numbers(row, 6, f"a row of the {what}", check.quantity) for row in given]
+        if all(isinstance(row, tuple | list) for row in given)
+        else check.numbers(given, 6, f"the {what}", check.quantity)
+    )
+    if not isinstance(rows, list):
+        rows = [tuple([value if i == j else 0.0 for j in range(6)]) for i, value in enumerate(rows)]
+    rule = Rule(tuple(rows), _symmetric, what)
+    if broken := rule.broken(formulas_in(rows)[0][1].book.values):
+        raise ModelError(broken)
+    pairs = [(rows[i][j], rows[j][i]) for i in range(6) for j in range(6)]
+    return tuple([a if a == b else 0.5 * (a + b) for a, b in pairs]), (rule,)
 
 
 def _symmetric(given: Any, what: str) -> tuple[float, ...]:

@@ -11,13 +11,14 @@ import numpy as np
 from cardan.constraints.spline import Spline, of_pieces, spline
 from cardan.errors import ModelError
 from cardan.files import spec
-from cardan.files.formula import Formulas
+from cardan.files.formula import Formulas, evaluated
 from cardan.files.text import Path
 from cardan.files.units import quantity_of
 from cardan.files.values import Skip, Values, short, shown
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
 from cardan.system import check
+from cardan.system import formulas as design
 from cardan.system.formulas import are_floats
 from cardan.system.parts import GROUND, Body, Direction, Frame, Point, cross, default_reference
 
@@ -102,7 +103,9 @@ class Ends(Values):
         if unit == "coordinate":
             unit = "length" if not on else quantity_of(on[0])
         if sort == "number":
-            return self._numbers(path, value, unit, formulas=path[0] == "joints")
+            return self._numbers(path, value, unit, formulas=True)
+        if path[0] == "loads" and self._is_of_parameters(value):
+            return self._numbers(path, value, unit, formulas=True)
         if isinstance(value, str):
             return self._formula(path, value, variables)
         if isinstance(value, list) and any(isinstance(item, str) for item in value):
@@ -120,6 +123,15 @@ class Ends(Values):
         if splined and type(value) is dict:
             return self._spline(path, value, on)
         return self._numbers(path, value, unit)
+
+    def _is_of_parameters(self, value: Any) -> bool:
+        """Whether expressions of a function, which is a number or three, have parameters and no variables."""
+        texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
+        try:
+            found = [evaluated(text, self.constants) for text in texts]
+        except ModelError:  # it has variables, or is no expression
+            return False
+        return any(isinstance(one, design.Formula) for one in found)
 
     def _spline(self, path: Path, table: dict[str, Any], on: Sequence[Coordinate]) -> Spline:
         """A spline through points in the units of the file, or of pieces in SI units."""

@@ -12,7 +12,7 @@ from cardan.constraints.expression import digests
 from cardan.constraints.signal import GivenRate, recorded
 from cardan.dynamics.functions import Called, Recorded
 from cardan.system.drawing import Drawing
-from cardan.system.formulas import Formula, plain_at
+from cardan.system.formulas import Formula, drawn_at, plain_at
 from cardan.system.parts import BodyRecord
 from cardan.system.state import FloatArray
 
@@ -41,9 +41,14 @@ def numbers_of_items(drawing: Drawing) -> dict[str, FloatArray]:
     for load in c.loads.values():
         law, wrench, function = load.action.law, load.action.wrench, load.action.function
         of_features = [plain_at(feature.value, nodes) for relation in load.relations for feature in relation.features]
-        told: list[Any] = [_names(load), of_features, () if law is None else law, _of_function(function)]
+        told: list[Any] = [
+            _names(load),
+            of_features,
+            () if law is None else drawn_at(tuple(law), nodes),
+            _of_function(function),
+        ]
         if wrench is not None:
-            told += [wrench.is_torque, wrench.in_body, plain_at(wrench.point, nodes), wrench.vector]
+            told += [wrench.is_torque, wrench.in_body, plain_at(wrench.point, nodes), plain_at(wrench.vector, nodes)]
         found[f"{load.kind.name} {load.name!r}"] = _array(told)
     for one in c.collisions.values():
         found[f"collide {one.name!r}"] = _array(one.description())

@@ -12,6 +12,7 @@ from cardan.joints import Coordinate
 from cardan.joints.making import label
 from cardan.joints.ownership import check_end, check_place, chosen_coordinate, named_body
 from cardan.system import check
+from cardan.system.formulas import formulas_in
 from cardan.system.parts import GROUND, Frame, Point
 
 if TYPE_CHECKING:
@@ -35,8 +36,12 @@ def add(model: Model, kind: LoadKind[Any], name: str, args: tuple[Any, ...], opt
         raise ModelError(f"{what} was given {given[1]!r} after {ends[0]!r}; a second point belongs to a point")
     if not isinstance(ends[0], Coordinate):
         ends += [_end(model, what, end, takes, None) for end, takes in zip(given[1:], kind.takes[1:], strict=True)]
+    for value in named.values():
+        for _, formula in formulas_in(value):
+            model.check_formula(what, formula)
     try:
-        made = loads.make(kind, name, tuple(ends), named)
+        with model.book.making(what):
+            made = loads.make(kind, name, tuple(ends), named)
     except ModelError as error:
         raise ModelError(f"{what}: {error}") from None
     model.keep("loads", made)

@@ -44,7 +44,8 @@ def remove(model: Model, name: str | Body | Joint | Load | Parameter | Collision
         gone = {key, *users}
         if isinstance(mine, Joint) and not users:
             gone |= {f"{key}.{part}" for part in mine.kind.parts}
-        labels = {label(model.joints[item].kind, item) for item in gone if item in model.joints}
+        made: list[Joint | Load] = [*model.joints.values(), *model.loads.values()]
+        labels = {label(item.kind, item.name) for item in made if item.name in gone}
         model.book.forget(labels)
         if isinstance(mine, Body) and mine.elastic is not None:
             gone |= {one.name for one in mine.elastic.coordinates}

@@ -18,6 +18,7 @@ Quadruple: TypeAlias = tuple[float, float, float, float]
 
 
 UNIT_ROUNDING = 1e-15  # a squared length this near to one is one up to rounding
+LEAST = math.ulp(0.0)  # above zero
 LARGEST = 1e150  # of a coordinate: its square is still finite
 ROUNDED_MOMENTS = 1.1  # largest moment over the sum of the others: with two digits each is exact to 5 %
 
@@ -57,12 +58,13 @@ def quantity_of_time(value: Any, name: str, what: str) -> Any:
     return function_of_time(value, name) if callable(value) else quantity(value, what)
 
 
-def positive_quantity(value: Any, what: str, *, instead: str = "") -> Any:
-    """A finite float above zero, or a formula of parameters that is."""
+def positive_quantity(value: Any, what: str, *, zero: bool = False, instead: str = "") -> Any:
+    """A finite float above zero, or from zero on, or a formula of parameters that is."""
     if not isinstance(value, Formula):
-        return positive(value, what, instead=instead)
-    text = f"{what} is {{value}}, of {value!r}; it must be above zero{instead and '; ' + instead}"
-    value.book.require(value, 0.0, math.inf, text)
+        return positive(value, what, zero=zero, instead=instead)
+    bound = "zero or more" if zero else "above zero"
+    text = f"{what} is {{value}}, of {value!r}; it must be {bound}{instead and '; ' + instead}"
+    value.book.require(value, -LEAST if zero else 0.0, math.inf, text)
     return value
 
 

@@ -16,18 +16,7 @@ from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.display import Display
 from cardan.system.flexible import Elastic
-from cardan.system.formulas import (
-    Book,
-    Condition,
-    Formula,
-    Parameter,
-    Rule,
-    Values,
-    bindings,
-    drawn_at,
-    formulas_in,
-    plain_at,
-)
+from cardan.system.formulas import Book, Condition, Formula, Parameter, Rule, Values, drawn_at, formulas_in, plain_at
 from cardan.system.parts import GROUND, Body, BodyRecord, CountedAngle, Direction, Point
 from cardan.system.relations import Place
 from cardan.system.state import State
@@ -83,6 +72,7 @@ class Contents:
         if found is None:
             nodes = [node for _, own in self.users() for node in own]
             rules = [rule for k in self.formed for rule in self.records[k].rules()]
+            rules += [rule for load in self.loads.values() for rule in load._rules]
             inertias = [(name, value) for name, value in self.inertias.items() if isinstance(value, Formula)]
             rules += [Rule(value, check.positive, f"the inertia of joint {name!r}") for name, value in inertias]
             found = self._used = nodes, [*rules, *self.book.conditions_of(nodes)]
@@ -388,5 +378,6 @@ def check_bounds(name: str, value: float, lower: float, upper: float) -> None:
 def nodes_of(item: Any) -> list[int]:
     """Nodes of the formulas of a joint or load."""
     found = [node for relation in item.relations for node in relation.nodes]
-    wrench = item.action.wrench if hasattr(item, "action") else None
-    return found if wrench is None else [*found, *(node for _, node in bindings(wrench.point))]
+    if not hasattr(item, "action"):
+        return found
+    return [*found, *[one.index for _, numbers in item.action.numbers() for _, one in formulas_in(numbers)]]

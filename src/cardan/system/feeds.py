@@ -13,6 +13,10 @@ inertia         0 to 8, the matrix in body axes row by row            ``Equation
                                                                       of the principal frame
 joint inertia   0                                                     ``Equations.joint_inertias.values``
 gravity         0 to 2; the item is ""                                ``Equations.gravity``
+numbers         of a law: a ``tables.Linear``, K and C of a bushing   ``Forces.floats`` from ``Law.numbers`` of its
+                row by row                                            law on
+point, vector   0 to 2, of a force or torque                          ``Forces.floats`` from ``Wrench.numbers`` on, in
+                                                                      principal axes where they are in body axes
 relation K      a float of the record of relation K of a joint, or    ``System.floats`` from ``par`` of the record
                 load (:class:`~cardan.system.relations.Record`)       on, before points count from the centroids
 angle KEY       a float of the record of a counted angle              ``System.floats``, behind those of relations
@@ -55,6 +59,9 @@ def feeds(drawing: Drawing) -> list[Feed]:
             found += [Feed(item.name, f"relation {k}", *binding) for binding in relation.template.bindings]
             for angle in relation.counted_angles:
                 found += [Feed(item.name, f"angle {angle.key}", *binding) for binding in angle.record().bindings]
+    for load in c.loads.values():
+        pairs = [(field, one) for field, numbers in load.action.numbers() for one in formulas_in(numbers)]
+        found += [Feed(load.name, field, k, one.index) for field, (k, one) in pairs]
     return list(dict.fromkeys(found))
 
 
