@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -55,6 +55,7 @@ class ContactHistory:
     ``gap`` [m], shape (times,).  ``points`` [m] in world, on body b, shape (times, 3).  ``force`` [N] in world, on body
     b, shape (times, 3).  ``slip`` [m/s]: the speed of b along the faces where they touch, relative to a, shape
     (times,); zero where they are apart.  ``unique``, bool, shape (times,): whether the motion alone decides the force.
+    ``normals``: of a, in world, shape (times, 3); the normal force is force · normals.
     """
 
     gap: FloatArray
@@ -62,6 +63,7 @@ class ContactHistory:
     force: FloatArray
     slip: FloatArray
     unique: np.ndarray
+    normals: FloatArray
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +72,7 @@ class ContactRecord:
 
     ``lost_impact``, ``lost_friction`` [J]: since the start, shape (times,) each.  ``histories``: by name, of contacts
     that are no constraints of the equations.  ``penetration`` [m]: the largest.  ``error``: the largest error of a
-    contact problem, relative.
+    contact problem, relative.  ``shared``: from a time on, names of contacts whose forces are not unique.
     """
 
     lost_impact: FloatArray
@@ -78,3 +80,10 @@ class ContactRecord:
     histories: Mapping[str, ContactHistory] = field(default_factory=dict)
     penetration: float = 0.0
     error: float = 0.0
+    shared: Sequence[tuple[float, frozenset[str]]] = ()
+
+    def are_shared(self, name: str, times: FloatArray) -> np.ndarray:
+        """Whether the force of a contact is not unique at some times, shape (times,)."""
+        starts = np.array([time for time, _ in self.shared])
+        told = np.array([False, *[name in names for _, names in self.shared]])
+        return told[np.searchsorted(starts, times, side="right")]

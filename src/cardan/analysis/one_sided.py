@@ -91,7 +91,9 @@ def read_history(simulation: Simulation, name: Any) -> ContactHistory:
     touching = gap < TOUCHING * e.system.judged_length
     speeds = np.where(touching, np.linalg.norm(slip, axis=1), 0.0)
     unique = np.full(len(states), bool(reaction.unique))
-    return ContactHistory(gap, points, np.array(reaction.force), speeds, unique)
+    if record is not None:
+        unique &= ~record.are_shared(name, simulation.times)
+    return ContactHistory(gap, points, np.array(reaction.force), speeds, unique, normals)
 
 
 def _velocity(state: State, body: str, point: Any) -> Any:

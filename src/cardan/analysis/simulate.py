@@ -153,7 +153,7 @@ def _simulate(
     code = run.begin()
     if run.control.redundant and code == tables.RUNNING:
         notes += _of_redundancy(system, run, found.state)
-    if given is not None:
+    if given is not None and not getattr(run, "losses", ()):  # hits at the start are no contradiction
         change = float(np.abs(run.v - v).max(initial=0.0))
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
             text = "the velocities at the start contradict joints or drivers; they were changed by up to"
@@ -276,7 +276,7 @@ def _go_on(
         run.results[:count],
         status,
         reason,
-        notes=notes,
+        notes=[*notes, *[note for note in getattr(run, "notes", ()) if note not in notes]],
         steps=int(ended.taken),
         refused=int(ended.refused),
         error=float(ended.error),
@@ -297,7 +297,7 @@ def _record(run: Integration, count: int) -> ContactRecord | None:
         return ContactRecord(*run.losses(times), penetration=run.penetration, error=run.contact_error)
     if isinstance(run, ReboundRun):
         return ContactRecord(run.lost_impact()[:count], np.zeros(count))
-    return ContactRecord(run.lost_impact(times), np.zeros(len(times)))
+    return ContactRecord(*run.lost(times), error=run.contact_error, shared=tuple(run.shared))
 
 
 def _stepped(drawing: Drawing, options: SimulationOptions) -> Any:
@@ -327,8 +327,12 @@ def _check_contacts(drawing: Drawing, equations: Equations, options: SimulationO
     if not (opening := drawing.contents.opening):
         return
     name = f"contact {opening[0].name!r} opens"
-    if options.impacts == "in_turn":
-        raise ModelError(f"{name}, but impacts is 'in_turn', which events do not consider yet; use 'together'")
+    rough = [joint.name for joint in opening if "friction" in dict(joint.parameters)]
+    if options.impacts == "in_turn" and rough:
+        raise ModelError(
+            f"contact {rough[0]!r} has friction, but impacts is 'in_turn', which is for hits without friction; use "
+            "'together'"
+        )
     if options.contacts == "steps":
         raise ModelError(f"{name}, but contacts is 'steps', which serves bodies that collide; use 'events'")
     if options.method == "generalized_alpha":
@@ -340,11 +344,6 @@ def _check_contacts(drawing: Drawing, equations: Equations, options: SimulationO
             f"{name}, and limit {rebounding[0]!r} has a restitution: simulate does not consider hits of both in one "
             "mechanism yet; leave out the restitution of the limit"
         )
-    for joint in opening:
-        if "friction" in dict(joint.parameters):
-            raise ModelError(
-                f"contact {joint.name!r} has friction, which events do not consider yet; give friction=0.0"
-            )
 
 
 def _closed_count(run: Integration) -> int:

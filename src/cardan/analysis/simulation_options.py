@@ -60,7 +60,7 @@ class SimulationOptions:
     contacts: how contacts open and close.  "events" (and "auto") finds the time of every hit of contacts of faces;
     "steps" takes constant steps, of first order, for bodies that collide, with all their contacts at once.
     impacts: hits at one time are solved "together", as one problem; or "in_turn", one after another, at limits with
-    restitution; contacts that open refuse it yet.
+    restitution and at contacts without friction.
     """
 
     step: float | None = None

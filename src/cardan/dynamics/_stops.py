@@ -19,6 +19,7 @@ from math import sqrt
 
 from cardan.dynamics import tables
 from cardan.dynamics._equations import RESIDUAL, retract
+from cardan.dynamics.friction_tables import SHARED
 from cardan.dynamics.tables import WIDTH, Bound, Control, MotionJob, Stop, Work
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import tail
@@ -30,6 +31,7 @@ NEUTRAL = 1e-12  # of the largest multiplier: a stop that pulls by less neither 
 INSIDE = 1e-3  # of a bracket: an event is sought no nearer to its ends
 DIFFERENCE = 1e-4  # of a step: rates of coordinates are differences over this time
 UNSURE = 1e-2  # of the second and third order of a cubic: its error, with rotations twice as far as MOST_TURN
+SUMMIT = 0.05  # of the height of a parabola: its error
 TINY = 1e-300  # against division by zero
 
 
@@ -81,12 +83,15 @@ def keep_gaps(job, control, q, v, multipliers, work):
     values = update_values(job, q, work)
     for k in range(job.stop_count):
         bound = Bound(job.bounds, k)
+        before = bound.gap
         bound.gap = gap_of(job, k, values, multipliers)
-        bound.start = coordinate_of(job, k, values)
+        bound.start = coordinate_of(job, k, values) if bound.side == 0.0 else before
+        bound.rate = control.step if control.known > 0.0 else 0.0
     values = moved_values(job, control, q, v, work)
     for k in range(job.stop_count):
         bound = Bound(job.bounds, k)
-        bound.rate = (coordinate_of(job, k, values) - bound.start) / (DIFFERENCE * control.step)
+        if bound.side == 0.0:
+            bound.rate = (coordinate_of(job, k, values) - bound.start) / (DIFFERENCE * control.step)
     control.turn_step = control.most_turn / largest_spin(job, v)
 
 
@@ -101,13 +106,31 @@ def largest_spin(job, v):
 
 
 @inner
-def passed_within(job, control, q, v, work):
+def summit_of(before, start, finish, ratio):
+    """Of the parabola through values at −ratio, 0 and 1: where it is largest within (0, 1), and that value; else 1."""
+    if not ratio > 0.0:
+        return 1.0, finish
+    square = ((finish - start) - (start - before) / ratio) / (1.0 + ratio)
+    slope = finish - start - square
+    if not (square < 0.0 and INSIDE * -2.0 * square < slope < (1.0 - INSIDE) * -2.0 * square):
+        return 1.0, finish
+    return -0.5 * slope / square, start - 0.25 * slope * slope / square
+
+
+@inner
+def passed_within(job, control, q, v, multipliers, work):
     """The part of the step after which a coordinate that returns may be farthest beyond a bound; 1 if there is none."""
     h = control.step
     part = 1.0
     farthest = EVENT_GAP
     for k in range(job.stop_count):
-        Bound(job.bounds, k).finish = coordinate_of(job, k, work.values)
+        bound = Bound(job.bounds, k)
+        bound.finish = coordinate_of(job, k, work.values)
+        if bound.side != 0.0 and bound.side != SHARED and farthest == EVENT_GAP:
+            gap = gap_of(job, k, work.values, multipliers)
+            s, summit = summit_of(bound.start, bound.gap, gap, bound.rate / h)
+            if s < 1.0 and summit > SUMMIT * (min(bound.gap, gap) - summit):
+                part = s  # a push that may end and begin again
     values = moved_values(job, control, q, v, work)
     for k in range(job.stop_count):
         bound = Bound(job.bounds, k)
@@ -129,32 +152,51 @@ def passed_within(job, control, q, v, work):
 
 
 @inner
-def seek_event(job, control, q, v, multipliers, work):
-    """Whether a step must be repeated with another length, chosen by the secant, to end at an event.
-
-    EVENT ← the number of the stop, from 1, if the step ends at an event; else 0.
-    """
-    values = update_values(job, q, work)
+def worst_stop(job, multipliers, work):
+    """The largest gap of a stop, its number, and this gap at the start of the step; VALUES are those at the end."""
     largest = -1.0 / TINY
     first = 0
+    strongest = strongest_of(job, multipliers)
+    for k in range(job.stop_count):
+        bound = Bound(job.bounds, k)
+        if bound.side != SHARED:
+            gap = gap_of(job, k, work.values, multipliers)
+            if bound.side != 0.0:
+                gap = pull_of(gap, bound.gap, strongest)
+            if gap > largest:
+                largest = gap
+                first = k
+    bound = Bound(job.bounds, first)
+    start = bound.gap
+    if bound.side != 0.0:
+        start /= max(-start, abs(gap_of(job, first, work.values, multipliers)), TINY)
+    return largest, first, start
+
+
+@inner
+def strongest_of(job, multipliers):
+    """The largest multiplier."""
     strongest = 0.0
     for k in range(job.equations):
         strongest = max(strongest, abs(multipliers[k]))
-    for k in range(job.stop_count):
-        bound = Bound(job.bounds, k)
-        gap = gap_of(job, k, values, multipliers)
-        if bound.side != 0.0:
-            gap = pull_of(gap, bound.gap, strongest)
-        if gap > largest:
-            largest = gap
-            first = k
+    return strongest
+
+
+@inner
+def seek_event(job, control, q, v, multipliers, worst, work):
+    """Whether a step must be repeated with another length, chosen by the secant, to end at an event.
+
+    worst: the largest event function, the number of its stop, and its value at the start of the step.
+    EVENT ← the number of the stop, from 1, if the step ends at an event; else 0.
+    """
+    largest, first, start = worst
     control.event = 0.0
     h = control.step
     if largest <= EVENT_GAP and control.high == 0.0:
         whole = control.whole
         control.whole = 0.0
         if whole == 0.0:
-            part = passed_within(job, control, q, v, work)
+            part = passed_within(job, control, q, v, multipliers, work)
             control.whole = h if part < 1.0 else 0.0
             control.step = part * h
         elif whole > 0.0:
@@ -167,10 +209,6 @@ def seek_event(job, control, q, v, multipliers, work):
         control.event = float(first + 1)
         return False
     if control.high == 0.0:
-        bound = Bound(job.bounds, first)
-        start = bound.gap
-        if bound.side != 0.0:
-            start /= max(-start, abs(gap_of(job, first, values, multipliers)), TINY)
         control.low = 0.0
         control.low_gap = min(start, 0.0)
     if largest > 0.0:
@@ -193,7 +231,9 @@ def _stops(op, ints, floats, q, v, multipliers, unused, memory):
     control = Control(floats)
     work = Work(job.pieces, memory)
     if op == tables.SEEK:
-        return 1 if seek_event(job, control, q, v, multipliers, work) else 0
+        update_values(job, q, work)
+        worst = worst_stop(job, multipliers, work)
+        return 1 if seek_event(job, control, q, v, multipliers, worst, work) else 0
     keep_gaps(job, control, q, v, multipliers, work)
     return 0
 

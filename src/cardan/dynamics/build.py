@@ -11,14 +11,19 @@ from cardan import joints
 from cardan.dynamics import mass
 from cardan.dynamics.equations import Equations, Opening, Stop
 from cardan.dynamics.forces import Forces
-from cardan.dynamics.reactions import Connection, connection
+from cardan.dynamics.reactions import ROLLING, Connection, connection
 from cardan.joints import Joint, Role
+from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.drawing import Drawing
 from cardan.system.parts import BodyRecord
 from cardan.system.relations import Bundle
 from cardan.system.system import System
+
+_contacts = LazyModule("cardan.joints.contacts")
+
+NO_FRICTION = (0.0, 0.0)
 
 
 def equations_of(drawing: Drawing) -> tuple[Equations, list[str]]:
@@ -103,6 +108,7 @@ def _packed(
         stops.append(Stop(joint.name, lower, upper, joint.ends[0].is_turn, restitution))
     bundles = [joints.held(joint) if joint in limits else joint for joint in c.joints.values()]
     openings = [_opening(joint) for joint in c.opening]
+    bundles += rolling_rows(c.opening)
     rows = inertia_rows(c.joints, drawing.inertias) if with_inertias else {}
     bundles += [*(row for row, _ in rows.values()), *c.rate_rows.values()]
     bundles = [_followed(bundle) for bundle in bundles] if follow else bundles
@@ -117,15 +123,28 @@ def _packed(
 def _opening(joint: Joint) -> Opening:
     """A contact that opens."""
     given = dict(joint.parameters)
-    return Opening(joint.name, given.get("restitution", 0.0), given.get("friction", (0.0, 0.0)))
+    return Opening(joint.name, given.get("restitution", 0.0), given.get("friction", NO_FRICTION))
+
+
+def rolling_rows(opening: Sequence[Joint]) -> list[Joint]:
+    """The rate rows of contacts that open and have friction: they hold where a contact sticks or rolls."""
+    found = []
+    for joint in opening:
+        if _opening(joint).friction != NO_FRICTION:
+            rows = _contacts.rolling_of(joint.relations[0])
+            found.append(Joint(f"{joint.name}{ROLLING}", joints.rolling, joint.ends, joint.parameters, (rows,)))
+    return found
 
 
 def connections(drawing: Drawing) -> dict[str, Connection]:
     """Where each constraint is attached; kept with the system."""
 
     def make() -> dict[str, Connection]:
-        constraints = {**drawing.contents.joints, **drawing.contents.rate_rows}
-        return {name: connection(constraints[name], by_end) for name, by_end in drawing.places().items()}
+        c, places = drawing.contents, drawing.places()
+        constraints = {**c.joints, **c.rate_rows}
+        found = {name: connection(constraints[name], by_end) for name, by_end in places.items()}
+        rolling = {row.name: connection(row, places[row.name.removesuffix(ROLLING)]) for row in rolling_rows(c.opening)}
+        return found | rolling
 
     found: dict[str, Connection] = drawing.system.cached("connections", make)
     return found

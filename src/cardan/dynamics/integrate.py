@@ -452,7 +452,7 @@ class Integration:
             if status != tables.EVENT_REACHED:
                 return self._ended(status)
             k = int(c.event) - 1
-            is_released = self.bounds["side"][k] != 0.0
+            is_released = self._is_release(k)
             if is_released:
                 self._set_side(k, 0.0)
             status = self.begin(k if is_released else -1)
@@ -462,6 +462,10 @@ class Integration:
             steps -= 1
             if status != tables.RUNNING or steps <= 0:
                 return status
+
+    def _is_release(self, stop: int) -> bool:
+        """Whether the event of a stop is the end of its push."""
+        return bool(self.bounds["side"][stop] != 0.0)
 
     def _ended(self, status: int) -> int:
         """The status of the kernel, or LOCKED after a failure because drivers begin to push against stops."""

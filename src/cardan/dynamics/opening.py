@@ -4,21 +4,22 @@ The row of such a contact is its gap.  It is a stop with the lower bound zero (:
 of a step is placed where the gap becomes zero, or where the force of a closed contact does.  Here are the hits, with
 restitution (:mod:`cardan.dynamics.impacts`), and the end of infinitely many of them.
 
-With a constant approach a of the faces without contact, hits at speeds e^k u follow each other after 2 e^k u/a.  They
-end after 2 e u/(a (1 − e)).  Once bounces are lower than LOWEST, this rest is summed, and the contact closes.
+Friction is in :mod:`cardan.dynamics.sliding`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from cardan.coordinates import formulations
-from cardan.dynamics import impacts, tables
+from cardan.dynamics import friction, impacts, tables
 from cardan.dynamics.contact_events import ContactEvent, ContactEventKind
 from cardan.dynamics.equations import Equations
-from cardan.dynamics.integrate import REACHED, RESTING, Integration
+from cardan.dynamics.friction_tables import SHARED, STICK
+from cardan.dynamics.integrate import REACHED, RESTING
+from cardan.dynamics.sliding import SlidingRun, pair
 from cardan.errors import ModelError
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
@@ -32,42 +33,40 @@ OVERLAP: Final = 1e-9  # of the extent: faces that overlap by more at the start 
 MOST_HITS: Final = 50_000  # of one run
 DENSE: Final = 1 + tables.LOCKED  # status of a run: too many hits
 MOST_AT_ONCE: Final = 200  # besides ten per contact: hits within the least step
+MOST_SHOCKS: Final = 20  # at one time
 
 
-class Loss(NamedTuple):
-    """Energy [J] that hits took at a time [s]."""
-
-    time: float
-    energy: float
-
-
-class OpeningRun(Integration):
+class OpeningRun(SlidingRun):
     """A run of a mechanism with contacts that open."""
 
     def __init__(self, equations: Equations, *given: Any, impacts: str = "together", **options: Any) -> None:
         """given, options: of :class:`Integration`.  impacts: "together" or "in_turn"."""
         self._impacts = impacts
-        self.losses: list[Loss] = []
-        self.laws: dict[str, float] = {}  # laws of restitution in place of Newton's, with the first time
         self._hits: dict[int, list[tuple[float, float]]] = {}  # by number: times and speeds of a sequence
         self._count = 0
         self._has_begun = False
         super().__init__(equations, *given, **options)
 
-    @property
-    def _first(self) -> int:
-        """The number of the first stop that is a contact."""
-        return len(self.equations.stops) - len(self.equations.openings)
-
     def begin(self, released: int = -1) -> int:
         """See :meth:`Integration.begin`; before it, the time of a hit is made exact."""
         k = int(self.control.event) - 1
-        if k >= self._first and released < 0 and self.bounds["side"][k] == 0.0:
+        grip = int(self.table.event) - 1 if k >= 0 and self._grips else -1
+        if grip >= 0 and self.grips["mode"][grip] == STICK:
+            force = self._end_multipliers()[self._tangents[k]]
+            self._begun = {k: pair(force / np.linalg.norm(force))}
+        elif k >= self._first and released < 0 and self.bounds["side"][k] == 0.0:
             self._polish(k)
         elif not self._has_begun:
             self._refuse_overlaps()
         self._has_begun = True
         status = super().begin(released)
+        self._begun, self._parted = {}, set()
+        self.table.event = 0.0
+        names = [
+            stop.name for stop, side in zip(self.equations.stops, self.bounds["side"], strict=True) if side == SHARED
+        ]
+        if frozenset(names) != (self.shared[-1][1] if self.shared else frozenset()):
+            self.shared.append((self.time, frozenset(names)))
         return DENSE if self._is_dense() and status == tables.RUNNING else status
 
     def _refuse_overlaps(self) -> None:
@@ -97,9 +96,19 @@ class OpeningRun(Integration):
         self.control.time += h
 
     def _reach_stops(self, released: int) -> bool:
-        """Hits of the contacts that are reached; then every stop holds from which the velocity does not lead away."""
+        """Hits of the contacts that are reached; then every stop holds from which the velocity does not lead away.
+
+        Of these contacts, those open, slip or stick that the problem on the cone lets open, slip or stick.
+        """
         hit = self._hit(released)
-        return super()._reach_stops(released) or hit
+        parted = sorted(self._parted)
+        self.bounds["lower"][parted] = -np.inf
+        reached = super()._reach_stops(released)
+        self.bounds["lower"][parted] = 0.0
+        for _ in range(MOST_SHOCKS):
+            if not self._choose_modes():
+                break
+        return hit or reached
 
     def _hit(self, released: int) -> bool:
         """Let contacts that are closed and approach hit each other; whether there was one."""
@@ -113,31 +122,45 @@ class OpeningRun(Integration):
         hits = near & (weights * rates < -RESTING) & (self.bounds["side"] == 0.0)
         if not hits.any():
             return False
-        jacobian = e.problem.with_floats(self.floats).jacobian(self.q)[1]
         on: list[int] = np.flatnonzero(near).tolist()
-        active = self.active.copy()
-        active[e.stop_table["equation"][on]] = 0.0
-        rows = jacobian[e.stop_table["row"][on]]
-        W = impacts.responses(e, jacobian, active, rows)
-        u = rates[on]
-        bounces = [bool(hits[k]) and not self._accumulates(k, -float(rates[k])) for k in on]
+        local = self._local(on)
+        bounces = [not (hits[k] and self._accumulates(k, -float(rates[k]))) for k in on]
         restitution = np.array(
             [e.openings[k - first].restitution * bounce for k, bounce in zip(on, bounces, strict=True)]
         )
-        found = impacts.solve(rows @ W, W, u, restitution, self._impacts)
-        self.v += found.change
-        self.losses.append(Loss(self.time, -found.work))
-        if found.law != "Newton":
-            self.laws.setdefault(found.law, self.time)
-        for k, speed, impulse, after in zip(
-            on, u.tolist(), found.impulses.tolist(), found.speeds.tolist(), strict=True
-        ):
+        still = RESTING * float(self.control.length)
+        slides = np.hypot(local.u[:, 1], local.u[:, 2]) > still
+        coefficients = np.array(
+            [e.openings[k - first].friction[int(moves)] for k, moves in zip(on, slides, strict=True)]
+        )
+        if coefficients.any():
+            impulses, law, error = friction.hit(local.G, local.u, restitution, coefficients)
+            self.contact_error = max(self.contact_error, error)
+        else:
+            found = impacts.solve(local.G[::3, ::3], local.response[:, ::3], local.u[:, 0], restitution, self._impacts)
+            impulses, law = np.zeros((len(on), 3)), found.law
+            impulses[:, 0] = found.impulses
+        after = self._push(local, impulses)
+        if law != "Newton":
+            self._note_law(law, [e.stops[k].name for k in on if hits[k]])
+        for k, speed, impulse, now in zip(on, local.u[:, 0].tolist(), impulses[:, 0].tolist(), after, strict=True):
             if hits[k] or impulse > 0.0:
                 self._tell(k, ContactEventKind.HIT, max(0.0, -speed), impulse)
                 self._count += 1
-            if self.bounds["side"][k] != 0.0 and weights[k] * after > RESTING:
+            if self.bounds["side"][k] != 0.0 and weights[k] * now > RESTING:
                 self._set_side(k, 0.0)
         return True
+
+    def _note_law(self, law: str, names: list[str]) -> None:
+        """A note on a law of restitution in place of Newton's, which would give energy; once for each."""
+        told = {
+            "Poisson": "Poisson's law of restitution was used in its place",
+            "reduced": "smaller restitutions were used",
+            "inelastic": "they hit without restitution",
+        }[law]
+        begin = f"Newton's law of restitution would give energy in hits of {', '.join(map(repr, names))}"
+        if not any(note.startswith(begin) and note.endswith(told) for note in self.notes):
+            self.notes.append(f"{begin} (first at t = {self.time:g} s): {told}")
 
     def _accumulates(self, k: int, speed: float) -> bool:
         """Whether the hits of a contact are the end of a sequence, whose rest is summed."""
@@ -176,22 +199,11 @@ class OpeningRun(Integration):
         most = MOST_AT_ONCE + 10 * len(self.equations.openings)
         recent = self.losses[-most:]
         at_once = len(recent) == most and recent[-1].time - recent[0].time <= float(self.control.least_step)
-        return self._count > MOST_HITS or at_once
+        return self._count + self._shocks > MOST_HITS or at_once
 
-    def _set_side(self, stop: int, side: float) -> None:
-        if stop < self._first:
-            super()._set_side(stop, side)
-            return
-        self.bounds["side"][stop] = side
-        self.active[self.equations.stop_table["equation"][stop]] = 1.0 if side else 0.0
-        self._tell(stop, ContactEventKind.CLOSING if side else ContactEventKind.OPENING)
-
-    def _tell(self, stop: int, kind: ContactEventKind, speed: float = 0.0, impulse: float = 0.0) -> None:
-        self.events.append(ContactEvent(self.time, self.equations.stops[stop].name, kind, speed, impulse))
-
-    def lost_impact(self, times: FloatArray) -> FloatArray:
-        """Energy that hits have taken up to some times [J], shape (times,)."""
+    def lost(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Energies [J] that hits, and that slip has taken up to the outputs at some times, shape (times,) each."""
         at: FloatArray = np.array([loss.time for loss in self.losses])
-        sums: FloatArray = np.concatenate([[0.0], np.cumsum([loss.energy for loss in self.losses])])
-        found: FloatArray = sums[np.searchsorted(at, times, side="right")]
-        return found
+        sums: FloatArray = np.cumsum([0.0, *[loss.energy for loss in self.losses]])
+        slid: FloatArray = self._memory[: len(times)].copy() if self._grips else np.zeros(len(times))
+        return sums[np.searchsorted(at, times, side="right")], slid

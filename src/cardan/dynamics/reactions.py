@@ -320,6 +320,10 @@ def rate_drift(equations: Equations, times: FloatArray, q: FloatArray, v: FloatA
     weights = np.zeros(p.rows)
     weights[equations.equations] = equations.weights
     weights[equations.stop_table["row"]] = 0.0
+    opening = {f"{one.name}{ROLLING}" for one in equations.openings}
+    for row in equations.system.rows:  # rows that hold at times
+        if row.constraint in opening:
+            weights[row.start : row.start + row.primitive.rows] = 0.0
     demanded = np.zeros((len(times), p.rows))
     system = equations.system
     rows = {row.constraint: row.start for row in system.rows}

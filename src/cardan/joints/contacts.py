@@ -111,6 +111,14 @@ def relations(
     return touching, Relation(rolling, features, (0.0,), pair=pair)
 
 
+def rolling_of(touching: Relation) -> Relation:
+    """The rolling of a contact without it."""
+    pair = touching.template.pair
+    slips: tuple[Unit, ...] = ("m", "m") if pair.slips == 2 else ("m",)
+    form = Form("rolling", (pair.shapes[0].width, pair.shapes[1].width), slips, len(slips))
+    return Relation(primitive_of(form), touching.features, (0.0,), pair=pair)
+
+
 def coordinates_of(name: str, pair: Pair | ClosestPair, frames: tuple[Frame, Frame]) -> tuple[CountedAngle, ...]:
     """The contact coordinates, which are carried like counted angles."""
     if isinstance(pair, ClosestPair):

@@ -71,6 +71,7 @@ LISTED: Final = {
     "cardan.dynamics._adjoint": {"_reverse": "EVALUATOR"},
     "cardan.dynamics._dual": {"_algebra": "EVALUATOR"},
     "cardan.dynamics._feedback": {"_add_feedback": "EVALUATOR"},
+    "cardan.dynamics._friction": {"_act": "EVALUATOR", "_watch": "EVALUATOR"},
     "cardan.dynamics._instant": {"_instant": "EVALUATOR"},
     "cardan.dynamics._kkt": {"_algebra": "EVALUATOR"},
     "cardan.dynamics._loads": {"_act": "EVALUATOR"},
