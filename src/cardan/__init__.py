@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.motion import Motion, MotionStatus
     from cardan.analysis.motion_equations import MotionEquations
+    from cardan.analysis.objective import Objective
     from cardan.analysis.options import AssemblyOptions, SpringOptions
     from cardan.analysis.repairs import Repair
     from cardan.analysis.result import AssemblyResult, Status
@@ -156,6 +157,7 @@ _MODULES = {
     "analysis.linearise": "ConstraintEquations",
     "analysis.motion": "Motion MotionStatus",
     "analysis.motion_equations": "MotionEquations",
+    "analysis.objective": "Objective",
     "analysis.options": "AssemblyOptions SpringOptions",
     "analysis.repairs": "Repair",
     "analysis.result": "AssemblyResult Status",
@@ -245,6 +247,7 @@ __all__ = [
     "Motion",
     "MotionEquations",
     "MotionStatus",
+    "Objective",
     "Parameter",
     "Point",
     "Pose",

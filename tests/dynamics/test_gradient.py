@@ -542,3 +542,90 @@ def test_the_gradient_of_a_pendulum_is_that_of_its_closed_form() -> None:
     w = np.sqrt(g0 * c / (0.02 + c * c))
     assert found.value + np.pi / 2 == pytest.approx(first * np.cos(w), rel=1e-6)
     assert -found.gravity[1] == pytest.approx(-first * np.sin(w) * w / (2.0 * g0), rel=1e-6)
+
+
+# -- parameters --------------------------------------------------------------------------------------------------------
+
+DRAWN = {"L": 0.7, "rho": 1.4, "gz": 9.81, "tilt": 0.1, "k": 30.0, "push": 0.4}
+
+
+def with_parameters() -> cd.Mechanism:
+    """Formulas in masses, centres, inertias, gravity, points and axes of joints, and in loads."""
+    m = cd.Mechanism("formulas")
+    L, rho, gz, tilt, k, push = (m.parameter(name, value) for name, value in DRAWN.items())
+    m.parameter("idle", 1.0)
+    m.gravity = (0.1, 0.0, -gz)
+    rod = rho * L**3 / 12.0
+    tensor = [[0.01, 0.0, 0.02 * rod], [0.0, rod, 0.0], [0.02 * rod, 0.0, rod]]
+    arm = m.body("arm", mass=rho * L, center=(0.5 * L, 0, 0), inertia=tensor)
+    bob = m.body("bob", position=(DRAWN["L"], 0, 0), **link(1.0, 0.3, 0.01, 0.02, 0.03))
+    m.revolute("A", m.ground.frame(z=(0, 1, tilt)), arm.frame(z=(0, 1, tilt)))
+    m.universal("B", arm.frame((L, 0, 0), z=Z), bob.frame(z=Y))
+    at = m.ground.point((0.5, 0, 0.8)), bob.point((0.6 * L, 0.1, 0))
+    m.spring("coil", *at, stiffness=2.0 * k, rest=0.5 * L, damping=0.01 * k)
+    m.force("shove", bob.point((0.5 * L, 0, 0)), (0.1, push, 0.2), axes="body")
+    return m
+
+
+def at_values(start: cd.State, **values: float) -> cd.State:
+    given = {"velocities": start.velocities, "angles": start.angles, "time": start.time}
+    return cd.State(start.names, start._index, start.coordinates, **given, variables={**start.variables, **values})
+
+
+def formula_cost(m: cd.Mechanism) -> costs.Cost:
+    """It reads a point of a joint, which is a formula."""
+    tip = m["B"].ends[0]
+    return cd.integral(lambda s: s.rate("A") ** 2) + cd.final(lambda s: s["arm"].point(tip).z + s.coordinate("A"))
+
+
+def test_gradients_by_parameters_are_those_of_differences() -> None:
+    m = with_parameters()
+    start, cost = m.assemble().state, formula_cost(m)
+    g = m.simulate(0.5, state=start, step=STEP).gradient(cost)
+    assert set(g.parameters) == {*DRAWN, "idle"} and g["idle"] == 0.0
+    for name, x in DRAWN.items():
+
+        def value(y: float, name: str = name) -> float:
+            return value_at(m.simulate(0.5, state=at_values(start, **{name: y}), step=STEP), cost)
+
+        assert g[m[name]] == pytest.approx(differences(value, x, 3e-4, True), rel=1e-8)
+    with pytest.raises(cd.ModelError, match="'mu'"):
+        g["mu"]
+    own = m.simulate(0.01, state=start, step=STEP).gradient(cost, ["k"])
+    assert list(own.parameters) == ["k"]
+    with pytest.raises(cd.ModelError, match="not by 'L'"):
+        own["L"]
+
+
+def test_an_objective_gives_values_and_gradients_of_runs() -> None:
+    m = with_parameters()
+    cost = formula_cost(m)
+    f = m.objective(0.2, cost, over=["L", m["k"]], step=STEP)
+    assert f.names == ("L", "k") and f.x0.tolist() == [0.7, 30.0] and f.bounds == [(-np.inf, np.inf)] * 2
+    x = np.array([0.72, 28.0])
+    value, slope = f(x)
+    for k in range(2):
+        unit = np.eye(2)[k]
+        assert slope[k] == pytest.approx(
+            differences(lambda h, unit=unit: f(x + h * unit)[0], 0.0, 3e-4, True), rel=1e-8
+        )
+    assert len(f.history) == 13 and f.history[0][1] == value and m["L"].value == 0.7
+    sim = m.simulate(0.2, state=at_values(f.start, L=0.72, k=28.0), step=STEP)
+    assert value == pytest.approx(value_at(sim, cost), rel=1e-13)
+
+
+def test_objectives_name_what_is_wrong() -> None:
+    m = with_parameters()
+    cost = formula_cost(m)
+    for given, text in (
+        ((0.1, 3.0, ["L"]), "it must be made of"),
+        ((0.1, cost, "L"), "it must be a list"),
+        ((0.1, cost, []), "over is empty"),
+        ((0.1, cost, ["mu"]), "'mu'"),
+    ):
+        with pytest.raises(cd.ModelError, match=text):
+            m.objective(*given, step=STEP)
+    f = m.objective(0.01, cost, ["L", "rho"], step=STEP)
+    for x, text in (([1.0], "2 finite numbers"), ([np.nan, 1.0], "2 finite"), ([0.7, -1.0], "rho = -1")):
+        with pytest.raises(cd.ModelError, match=text):
+            f(x)

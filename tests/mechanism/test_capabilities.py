@@ -361,6 +361,28 @@ def simulate_many(m):
     assert (runs["max(force(A))"] == np.linalg.norm(alone.reaction("A").force, axis=1).max()).all()
 
 
+def gradients(m):
+    """Of a run by gravity: those of differences, or refused."""
+    start = m.assemble().state
+
+    def run(g):
+        changed = m.copy()
+        changed.gravity = (g, -9.0, 1.0)
+        return changed.simulate(0.02, state=start, step=1e-3)
+
+    def read(s):
+        return s["crank"].velocity_of((1, 0, 0)).x + s["wheel"].point((0.1, 0, 0)).y + 0.3 * s["carriage"].velocity.x
+
+    simulation = run(0.3)
+    try:
+        found = simulation.gradient(cd.final(read)).gravity[0]
+    except cd.ModelError as error:
+        assert "no gradient" in str(error), error
+        return
+    up, down = (run(0.3 + h).gradient(cd.final(read)).value for h in (0.1, -0.1))
+    assert found == pytest.approx((up - down) / 0.2, rel=1e-5, abs=1e-9)
+
+
 def move_many(m):
     driven = m.copy()
     driven.drive("motor", driven["A"], ramp)
@@ -507,14 +529,14 @@ def told(value):
 
 VERBS = (
     *(assemble, assemble_many, diagnose, step, move, simulate, session, equilibrium, copy, pickled, pickle_results),
-    *(equations, clashes, free, sensitivity, view, save, save_and_load, simulate_many, move_many),
+    *(equations, clashes, free, sensitivity, view, save, save_and_load, simulate_many, move_many, gradients),
 )
 
 WITH_FLEXIBLE = (assemble, copy, equilibrium, pickled, save_and_load, session, view)  # some tell the error themselves
 REFUSED = dict.fromkeys(  # motions refuse it, by name
-    BY_DIFFERENCES, (move, move_many, simulate, simulate_many, clashes, pickle_results, save)
+    BY_DIFFERENCES, (move, move_many, simulate, simulate_many, gradients, clashes, pickle_results, save)
 )
-REFUSED["collide"] = (simulate, simulate_many, clashes, pickle_results, save)
+REFUSED["collide"] = (simulate, simulate_many, gradients, clashes, pickle_results, save)
 REFUSED["a flexible body"] = tuple(v for v in VERBS if v not in WITH_FLEXIBLE)
 REFUSED["contact that opens"] = (
     *(assemble_many, diagnose, step, move, move_many, equations, pickle_results, sensitivity),

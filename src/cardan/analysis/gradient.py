@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.analysis import costs, traced_state
+from cardan.analysis.by_parameters import by_parameters
 from cardan.analysis.costs import Cost
 from cardan.analysis.differentiable import MISMATCH, check_run
 from cardan.analysis.simulate import _outputs
@@ -35,6 +36,7 @@ from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
 from cardan.system import tables as layout
+from cardan.system.formulas import Parameter
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
 
@@ -116,7 +118,7 @@ class Gradient:
     """Derivatives of a cost of a run, exact up to rounding: those of the steps that were made.
 
     ``value``: the cost.  ``gravity``, shape (3,).  ``start[body]``: by the pose and velocity at the start.
-    ``of(item)``: by the numbers of a body, joint or load.
+    ``of(item)``: by the numbers of a body, joint or load.  ``g["k"]``: by a design parameter; ``parameters``: by all.
 
     Differentiated are steps of Adams' method, joints, drivers that are functions of time, and loads that only compute.
     Limits, contacts, constraints of rates, inertias of joints and massless bodies are refused by name.
@@ -127,6 +129,30 @@ class Gradient:
         self._simulation, self._raw, self._course = simulation, raw, course
         self._system = simulation._equations.system
         self._pulled: FloatArray | None = None
+        self._drawing = simulation._drawing
+        self._chosen: tuple[str, ...] | None = None
+        self._by_name: dict[str, float] | None = None
+
+    def __getitem__(self, parameter: Any) -> float:
+        """``g["k"]``: the derivative by a design parameter, or by the one of that name."""
+        if self._drawing is None:
+            raise ModelError("the parameters of this run are not known, as after pickling; simulate again")
+        name = self._drawing.contents.parameter_name(parameter)
+        if self._chosen is not None and name not in self._chosen:
+            raise ModelError(f"the gradient was taken by {', '.join(map(repr, self._chosen))}, and not by {name!r}")
+        if self._by_name is None:
+            self._by_name = by_parameters(self, self._drawing)
+        found = self._by_name[name]
+        if not np.isfinite(found):
+            user = "a change of it locks the joints, or it gives a number that is not differentiated yet"
+            raise ModelError(f"the gradient by parameter {name!r} is not known: {user}")
+        return found
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """By all design parameters that were asked for, by name."""
+        names = self._chosen if self._chosen is not None else tuple(self._drawing.drawn if self._drawing else ())
+        return {name: self[name] for name in names}
 
     @property
     def gravity(self) -> FloatArray:
@@ -155,6 +181,37 @@ class Gradient:
     def __repr__(self) -> str:
         return f"<Gradient of a cost of {self.value:g}>"
 
+    # -- what formulas of parameters give ------------------------------------------------------------------------------
+
+    def law_numbers(self, name: str) -> FloatArray:
+        """By the numbers of the law of a load."""
+        e, at = self._simulation._equations, 0
+        for law in e.forces.laws if e.forces is not None else ():
+            if law.name == name:
+                break
+            at += len(law.numbers)
+        else:
+            raise ModelError(f"{name!r} has no law")
+        return self._raw.load_numbers[at : at + len(law.numbers)]
+
+    def tables(self) -> list[tuple[Any, FloatArray]]:
+        """The packed systems and the derivatives by their floats."""
+        e = self._simulation._equations
+        own = [(e.system, self._with_start())]
+        return own if e.forces is None else [*own, (e.forces._packed, self._raw.load_floats)]
+
+    def principal_axes(self, body: int) -> FloatArray:
+        """The quaternion body ← principal axes."""
+        found: FloatArray = self._system.reference_frames[body, 3:]
+        return found
+
+    @property
+    def read_by_cost(self) -> list[tuple[int, float]]:
+        """Nodes of formulas in points and directions that the cost reads, and the derivatives by them."""
+        course = self._course
+        pairs = [(leaf, k, node) for leaf, own in course.formulas.items() for k, node in own]
+        return [(node, float(course.local_bars[leaf][k])) for leaf, k, node in pairs if leaf in course.local_bars]
+
     # -- bodies --------------------------------------------------------------------------------------------------------
 
     def _start_of(self, k: int) -> StartGradient:
@@ -174,7 +231,8 @@ class Gradient:
     def _of_body(self, k: int) -> BodyGradient:
         course, raw = self._course, self._raw
         R, A = course.R[k], course.first_A[k]
-        own = sum((bar for leaf, bar in course.local_bars.items() if leaf.body == k), np.zeros(3))
+        points = [bar for leaf, bar in course.local_bars.items() if leaf.body == k and leaf.kind == traced_state.POINT]
+        own = np.sum([np.zeros(3), *points], axis=0)
         local = self._point_bars(k) - R.T @ own
         w = self._first_velocity()[k, 3:]
         local += A.T @ raw.q[k, :3] + np.cross(A.T @ raw.v[k, :3], w)
@@ -220,7 +278,7 @@ class Gradient:
             number = index[names[body]]
             found[number] += course.R[body] @ floats[place : place + 3] if body >= 0 else floats[place : place + 3]
         for leaf, bar in course.local_bars.items():
-            if leaf.joint == joint.name:
+            if leaf.joint == joint.name and leaf.kind == traced_state.POINT:
                 found[index[names[leaf.body]]] += bar
         if self._simulation._redundant:
             found[self._locking(joint, index)] = np.nan
@@ -333,8 +391,8 @@ def gradient(simulation: Simulation, cost: Any, parameters: Iterable[Any] | None
     """See :meth:`Simulation.gradient`."""
     if not isinstance(cost, Cost):
         raise ModelError(f"the cost is {cost!r}; it must be made of cd.final, cd.integral, cd.mean or cd.peak")
-    if parameters is not None:
-        raise ModelError("derivatives by parameters are not there yet; leave out parameters, and use g.of(item)")
+    if isinstance(parameters, str | Parameter):
+        raise ModelError(f"parameters is {parameters!r}; it must be a list of parameters or their names")
     run = check_run(simulation)
     full, orders = _with_all_steps(simulation, run)
     value, of_rows, course = _of_cost(full, cost)
@@ -349,7 +407,12 @@ def gradient(simulation: Simulation, cost: Any, parameters: Iterable[Any] | None
     numbers = (raw.q, raw.v, raw.masses, raw.inertias, raw.gravity, raw.floats, raw.load_floats, raw.load_numbers)
     if not all([np.isfinite(array).all() for array in numbers]):
         raise ModelError("the gradient is not finite: a function of the cost or a load has no derivative in some state")
-    return Gradient(value, full, raw, course)
+    made = Gradient(value, full, raw, course)
+    if parameters is not None:
+        if made._drawing is None:
+            raise ModelError("the parameters of this run are not known, as after pickling; simulate again")
+        made._chosen = tuple(dict.fromkeys(map(made._drawing.contents.parameter_name, parameters)))
+    return made
 
 
 def _fresh(simulation: Simulation, run: Integration, times: FloatArray | None = None) -> Integration:
@@ -388,6 +451,7 @@ def _like(simulation: Simulation, run: Integration, rows: FloatArray) -> Simulat
     """The same simulation with other outputs."""
     full = Simulation(run.equations, rows, simulation.status, simulation.reason, steps=len(rows) - 1)
     full._source, full._start, full._run = simulation._source, simulation._start, simulation._run
+    full._drawing = simulation._drawing
     full._connections = simulation._connections
     return full
 

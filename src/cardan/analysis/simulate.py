@@ -94,7 +94,7 @@ def simulate(
         until = last_defined(signals, first, first + duration)
         if until is not None and until[0] > first:
             simulation = _simulate(system, equations, duration, state, options, list(notes), until, own, colliding)
-    simulation._connections = connections(drawing)
+    simulation._connections, simulation._drawing = connections(drawing), drawing
     return simulation
 
 

@@ -41,6 +41,7 @@ from cardan.system.state import FloatArray, State
 if TYPE_CHECKING:
     from cardan.analysis.costs import Cost
     from cardan.analysis.gradient import Gradient
+    from cardan.system.drawing import Drawing
     from cardan.system.formulas import Parameter
 
 _gradient = LazyModule("cardan.analysis.gradient")
@@ -158,6 +159,7 @@ class Simulation(Readings):
         self.events = tuple(events)
         self._run: tuple[Integration, float] | None = None  # and the time at which it was to end [s]
         self._start: tuple[FloatArray, FloatArray] | None = None  # q, v before they were projected
+        self._drawing: Drawing | None = None
         self._undefined = ""  # why a driver has no value after that time
 
     @property
@@ -207,6 +209,7 @@ class Simulation(Readings):
 
         made = resume(self, max_seconds, progress)
         made._connections, made._source, made._start = self._connections, self._source, self._start
+        made._drawing = self._drawing
         return made
 
     def gradient(self, cost: Cost, parameters: Iterable[str | Parameter] | None = None) -> Gradient:
@@ -513,7 +516,8 @@ class Simulation(Readings):
 
     def __getstate__(self) -> dict[str, Any]:
         cached = ("_coordinates", "_origin_rates", "_forces", "_pulling")
-        return {key: value for key, value in self.__dict__.items() if key not in cached} | {"_source": None}
+        kept = {key: value for key, value in self.__dict__.items() if key not in cached}
+        return kept | {"_source": None, "_drawing": None}
 
     def __repr__(self) -> str:
         return f"<Simulation {self.text().splitlines()[0]}>"

@@ -32,6 +32,7 @@ from cardan.joints import Coordinate, Joint
 from cardan.math import euler
 from cardan.system import check
 from cardan.system.formulas import _OF_ARRAYS as OF_ARRAYS
+from cardan.system.formulas import Formula, bindings
 from cardan.system.parts import Frame, Point
 from cardan.system.state import FloatArray
 
@@ -63,6 +64,7 @@ class TracedState:
         self._nears: dict[str, tuple[Scalar, Coordinate]] = {}
         self._efforts: dict[str, tuple[Scalar, int]] = {}
         self._time: Scalar | None = None
+        self._formulas: dict[Leaf, tuple[tuple[int, int], ...]] = {}
         self._count = 0
 
     @property
@@ -87,6 +89,10 @@ class TracedState:
         if key not in self._of_leaves:
             self._of_leaves[key] = Vector(self._variable(), self._variable(), self._variable())
         return self._of_leaves[key]
+
+    def _keep_formulas(self, kind: str, body: int, value: Any, given: Any, joint: str) -> None:
+        for order in range(3):
+            self._formulas[Leaf(kind, body, tuple(map(float, value)), order, joint)] = bindings(given)
 
     def __getitem__(self, body: Any) -> TracedPose:
         if getattr(body, "is_ground", False) or body == "ground":
@@ -131,6 +137,7 @@ class TracedState:
             body: Any = feature.body
             number = -1 if body.is_ground else self._system.index[body.name]
             features.append(self.leaf(kind, number, value, 0, chosen.joint))
+            self._keep_formulas(kind, number, value, feature.value, chosen.joint)
         if chosen.kind == "angle":
             key = repr([(feature.kind, str(feature.body), feature.value) for feature in chosen.features])
             if key not in self._nears:
@@ -189,7 +196,10 @@ class TracedPose:
             if own != self._body:
                 raise ModelError(f"a cost was given {given!r}, which is on another body")
             place = given.position if isinstance(given, Point) else given.origin
-            return tuple(float(getattr(c, "value", c)) for c in place)
+            values = self._state._system.values
+            value = tuple(float(c.at(values) if isinstance(c, Formula) else c) for c in place)
+            self._state._keep_formulas(POINT, self._body, value, place, "")
+            return value
         return check.vector(given, "a point or vector in body axes")
 
     @property
@@ -253,6 +263,7 @@ class Course:
         self.q_bar, self.v_bar, self.a_bar = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.multipliers = simulation._multipliers()
         self.multiplier_bar: FloatArray = np.zeros(self.multipliers.shape)
+        self.formulas: dict[Leaf, tuple[tuple[int, int], ...]] = {}  # of their numbers: position and node
         self.local_bars: dict[Leaf, FloatArray] = {}
 
     def _local(self, leaf: Leaf) -> FloatArray:
@@ -311,7 +322,7 @@ class Course:
         self._keep(leaf, own @ self.R[b].T)
 
     def _keep(self, leaf: Leaf, own: FloatArray) -> None:
-        if leaf.kind == POINT:
+        if leaf.kind != SPIN:
             self.local_bars[leaf] = self.local_bars.get(leaf, 0.0) + own.sum(axis=0)
 
 
@@ -405,6 +416,7 @@ def add_cost(course: Course, one: Traced, factors: FloatArray) -> None:
     except (KeyError, AssertionError) as error:
         raise ModelError(f"the function of a cost has no derivative: {error}; use other functions") from None
     found = evaluated(state.graph, bars, known, count)
+    course.formulas |= {leaf: state._formulas[leaf] for leaf, _ in leaves if state._formulas.get(leaf)}
     for k, (leaf, _) in enumerate(leaves):
         course.add_bars(leaf, np.stack(found[3 * k : 3 * k + 3], axis=1) * factors[:, None])
     for (_, equation), bar in zip(efforts, found[len(variables) :], strict=True):

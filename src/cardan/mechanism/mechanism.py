@@ -27,10 +27,12 @@ from cardan.system.system import System
 if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.chunks import Progress
+    from cardan.analysis.costs import Cost
     from cardan.analysis.equilibrium import Equilibrium
     from cardan.analysis.interference import Interference, Separation
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.motion_equations import MotionEquations
+    from cardan.analysis.objective import Objective
     from cardan.analysis.options import AssemblyOptions, OptionArguments
     from cardan.analysis.runs import Runs
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
@@ -65,6 +67,7 @@ _linearise = LazyModule("cardan.analysis.linearise")
 _motion_equations = LazyModule("cardan.analysis.motion_equations")
 _move = LazyModule("cardan.analysis.move")
 _move_apart = LazyModule("cardan.analysis.move_apart")
+_objective = LazyModule("cardan.analysis.objective")
 _options = LazyModule("cardan.analysis.options")
 _run_many = LazyModule("cardan.analysis.run_many")
 _sensitivity = LazyModule("cardan.analysis.sensitivity")
@@ -376,6 +379,31 @@ class Mechanism(Building):
         simulation: Simulation = _simulate.simulate(drawing, duration, state, options, changes)
         simulation._source = self, drawing.contents.edits
         return simulation
+
+    def objective(
+        self,
+        duration: float,
+        cost: Cost,
+        over: Iterable[str | Parameter],
+        state: State | Mapping[Any, Any] | None = None,
+        *,
+        options: SimulationOptions | None = None,
+        **changes: Unpack[SimulationArguments],
+    ) -> Objective:
+        """A cost of runs as a function of parameters, with its exact gradient: ``value, gradient = f(x)``.
+
+            f = m.objective(1.0, cd.integral(lambda s: s.rate("A") ** 2), over=["k", "L"], step=1e-3)
+            found = scipy.optimize.minimize(f, f.x0, jac=True, bounds=f.bounds)
+
+        cost: of cd.final, cd.integral, cd.mean, cd.peak.  over: the parameters that x stands for.  All others: as of
+        :meth:`simulate`.  Every run begins in the state in which that at the present values begins, assembled at x.
+        """
+        own: SimulationOptions = _simulation_options.simulation_options(options, changes)
+        drawing = _refuse_flexible(self._model.begin("objective", state), "objective")
+        if own.contacts != "steps":
+            _refuse(drawing, "objective")
+        found: Objective = _objective.objective(drawing, duration, cost, over, state, own)
+        return found
 
     def move_many(
         self,
