@@ -32,6 +32,7 @@ SESSIONS = tuple(
         "geometry._curve",
         "geometry._on_surface",
         "geometry._tensor",
+        "geometry._traced",
         "interact._hands",
         "interact._kinematic",
         "joints._contact",

@@ -497,6 +497,18 @@ def save(m, tmp_path):
         assert (tmp_path / f"x{suffix}").stat().st_size > 100
 
 
+def page(m, tmp_path):
+    """A page that is dragged without Python, or an error that names the item, and no file."""
+    file = tmp_path / "page.html"
+    try:
+        m.save(file)
+    except cd.ModelError as error:
+        assert "'new'" in str(error)
+        assert not file.exists()
+        return
+    assert file.stat().st_size > 100_000
+
+
 def save_and_load(m, tmp_path):
     """An equal mechanism, with functions of equal values; or an error that names the item, and no file."""
     file = tmp_path / "model.cardan.toml"
@@ -529,10 +541,11 @@ def told(value):
 
 VERBS = (
     *(assemble, assemble_many, diagnose, step, move, simulate, session, equilibrium, copy, pickled, pickle_results),
-    *(equations, clashes, free, sensitivity, view, save, save_and_load, simulate_many, move_many, gradients),
+    *(equations, clashes, free, sensitivity, view, save, page, save_and_load, simulate_many, move_many, gradients),
 )
 
-WITH_FLEXIBLE = (assemble, copy, equilibrium, pickled, save_and_load, session, view)  # some tell the error themselves
+# some tell the error themselves
+WITH_FLEXIBLE = (assemble, copy, equilibrium, page, pickled, save_and_load, session, view)
 REFUSED = dict.fromkeys(  # motions refuse it, by name
     BY_DIFFERENCES, (move, move_many, simulate, simulate_many, gradients, clashes, pickle_results, save)
 )
@@ -550,7 +563,7 @@ def test_every_capability_works_with_every_verb(capability, verb, tmp_path):
     CAPABILITIES[capability](m)
     refused = pytest.raises(cd.ModelError, match="'new'") if verb in REFUSED.get(capability, ()) else nullcontext()
     with refused:
-        verb(m, tmp_path) if verb in (save, save_and_load) else verb(m)
+        verb(m, tmp_path) if verb in (save, page, save_and_load) else verb(m)
 
 
 def test_what_files_cannot_contain_is_refused(tmp_path):

@@ -41,12 +41,17 @@ def address_of_statements(text: str) -> int:
     return int(address_of(_kept(ast.parse(text).body).as_ints))
 
 
-_tapes: list[Tape] = []  # for the life of the process, as machine code
+_tapes: dict[int, Tape] = {}  # by address, for the life of the process, as machine code
+
+
+def at(address: int) -> Tape:
+    """The tape at an address of :func:`address_of_statements`."""
+    return _tapes[address]
 
 
 def _kept(statements: list[ast.stmt]) -> Tape:
     made = assembled(statements)
-    _tapes.append(made)
+    _tapes[int(address_of(made.as_ints))] = made
     return made
 
 

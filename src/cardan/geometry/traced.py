@@ -78,12 +78,17 @@ class Traced(Shape):
             return int(jit.evaluator(namespace["evaluate"]))
 
     def _interpreted(self) -> int:
-        from cardan.constraints import tape
-
         self.ints.flags.writeable = True
-        self.ints[-1] = tape.address_of_statements(dedent(self._text))
+        self.ints[-1] = self.tape
         self.ints.flags.writeable = False
         return int(_traced.EVALUATE)
+
+    @property
+    def tape(self) -> int:
+        """Address of the tape, which is the last integer of the table where it is interpreted."""
+        from cardan.constraints import tape
+
+        return int(tape.address_of_statements(dedent(self._text)))
 
     def _evaluate(self, q: FloatArray, order: int, check: bool = False) -> FloatArray:
         """As of every shape.  Samples of contacts are interpreted if the kernel is not compiled yet: they agree with

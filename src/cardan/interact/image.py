@@ -15,7 +15,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from cardan.constraints import kernels, tape
+from cardan.constraints.tables import RECORDED, Tape
 from cardan.errors import ModelError
+from cardan.geometry.traced import Traced
 from cardan.interact import tables
 from cardan.interact.session import Session
 from cardan.joints.pairs import Pair
@@ -23,9 +26,11 @@ from cardan.joints.tables import PairShape, PairTable
 from cardan.kernel import built
 from cardan.kernel.memory import address_of
 from cardan.kernel.table import Table, TableMeta
+from cardan.system.system import System
 
 ALIGNED: Final = 16  # bytes
 INSTEAD: Final = "save a motion instead: m.move(times).save('page.html'), or use cardan view"
+TRACED: Final = "cardan.geometry._traced._evaluate"
 LARGE: Final = 1 << 31  # numbers in integer tables are smaller, and addresses are not
 
 
@@ -50,10 +55,12 @@ def of_session(session: Session) -> Image:
             "cardan, or run make kernels in a checkout, and do not set CARDAN_KERNELS=numba"
         )
     if session._contacts is not None:
-        raise ModelError(f"collisions are not considered in a page without Python yet; {INSTEAD}")
+        name = next(iter(session._drawing.contents.collisions))
+        raise ModelError(f"collide {name!r}: a page without Python does not consider collisions yet; {INSTEAD}")
     walk = _Walk(keys)
     arrays = dict(zip(("table", "control", "q", "work"), session._arrays, strict=True))
     arrays |= {"poses": session._poses, "frames": session._frames, "origin": session._origin}
+    walk.enter_functions(session._system.rated)
     table = session._table
     arrays |= {"hands": session._hand_floats, "events": table.events.as_floats}
     arrays |= {"first_v": table.first_v, "noise": table.noise}
@@ -70,11 +77,12 @@ class _Walk:
     """Collects the arrays that tables refer to."""
 
     def __init__(self, keys: dict[int, str]) -> None:
-        self._keys = keys
+        self._keys = dict(keys)
         self._owners: dict[int, Any] = {}  # arrays that own their memory, by address, as they are found
         self._parts: dict[int, list[Any]] = {}  # of each: the arrays in it that are referred to
         self._declared: dict[int, int] = {}  # address of a word that is an address: what it is
         self._pairs: list[float] = []  # addresses of tables of contacts
+        self._tapes: dict[int, int] = {}  # by what stands for a recorded function: the address of its tape
 
     def enter(self, array: Any, table: Any = None, kept: Any = None) -> None:
         """An array; table: the class of its first record, with the arrays that this keeps."""
@@ -95,6 +103,23 @@ class _Walk:
                     inner = inner.view(np.float64)
                 self.enter(inner, refers if isinstance(refers, TableMeta) else None, more)
 
+    def enter_functions(self, system: System) -> None:
+        """Recorded functions of the user: in place of their kernels, tapes that the library interprets."""
+        for row in system.rows:
+            primitive = row.primitive
+            if primitive.code >= 0 or primitive.is_contact:
+                continue
+            if not primitive.is_traced:
+                raise ModelError(f"{row.constraint!r} is a function by hand, which a page does not have; {INSTEAD}")
+            for suffix, word in (("", kernels.address), ("_curvature", kernels.curvature_address)):
+                at = tape.address(primitive.text, f"primitive{suffix}") - RECORDED
+                self._tapes[word(primitive)] = self._enter_tape(at)
+
+    def _enter_tape(self, address: int) -> int:
+        made = tape.at(address)
+        self.enter(made.as_ints, Tape, made._kept)
+        return address
+
     def enter_pair(self, pair: Any) -> None:
         """The table of a contact; the one that a session follows is another one than that of an assembly."""
         if not isinstance(pair, Pair):
@@ -103,8 +128,11 @@ class _Walk:
             table = one.table
             self._pairs.append(one.address)
             self.enter(table.as_ints, PairTable, table._kept)
-            for shape in one.shape_records:
-                self.enter(shape.as_ints[: PairShape.size], PairShape, shape._kept)
+            for record, shape in zip(one.shape_records, one.closed, strict=True):
+                self.enter(record.as_ints[: PairShape.size], PairShape, record._kept)
+                if isinstance(shape, Traced):  # its tape is interpreted, as where nothing compiles
+                    self._keys[shape.address] = TRACED
+                    self._declared[address_of(shape.ints) + 8 * (shape.ints.size - 1)] = self._enter_tape(shape.tape)
 
     def image(self, arrays: dict[str, Any], zeros: tuple[Any, ...]) -> Image:
         """All arrays one after the other, in the order in which they were found."""
@@ -129,10 +157,15 @@ class _Walk:
             first = address_of(array)
             words = np.ascontiguousarray(array).reshape(-1).view(np.int64).copy()
             if array.dtype == np.int64:
-                for k in np.flatnonzero(np.abs(words) >= LARGE).tolist():
+                declared = (np.array([*self._declared], dtype=np.int64) - first) // 8
+                inside = declared[(declared >= 0) & (declared < words.size)]
+                for k in np.union1d(np.flatnonzero(np.abs(words) >= LARGE), inside).tolist():
                     place, word = moved(first + 8 * k), int(words[k])
                     if first + 8 * k in self._declared:
                         words[k] = moved(self._declared[first + 8 * k])
+                        addresses.add(place)
+                    elif word in self._tapes:
+                        words[k] = RECORDED + moved(self._tapes[word])
                         addresses.add(place)
                     else:
                         functions[place] = self._key(word)
