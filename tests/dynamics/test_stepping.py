@@ -96,3 +96,114 @@ def test_a_driver_that_pushes_into_a_fixed_part_ends_the_run_and_names_both():
     assert found.status is cd.SimulationStatus.CONTACTS
     assert "'ground' and 'ram'" in found.reason
     assert found.states[-1]["ram"].position[2] > 0.2 - 1e-9
+
+
+def total(energy):
+    return energy.kinetic + energy.potential + energy.lost_impact + energy.lost_friction + energy.lost_steps
+
+
+def add_bricks(m, rows, columns):
+    """A wall in bond, each brick 0.4 × 0.2 × 0.1 m."""
+    for row in range(rows):
+        for k in range(columns):
+            brick = m.body(f"brick {row} {k}", position=(0.4 * k + 0.2 * (row % 2), 0.0, 0.05 + 0.1 * row))
+            brick.attach(cd.shapes.box(0.4, 0.2, 0.1), density=2000.0)
+
+
+def add_pyramid(m, rows):
+    for row in range(rows):
+        for k in range(rows - row):
+            add_box(m, f"box {row} {k}", (0.11 * (k + 0.5 * row), 0.0, 0.05 + 0.1 * row))
+
+
+def add_stack(m, count):
+    rng = np.random.default_rng(0)
+    for k in range(count):
+        add_box(m, f"box {k}", (*(0.0025 * rng.normal(size=2)), 0.05 + 0.1 * k))
+
+
+BUILDINGS = {
+    "stack of 10": (add_stack, 10),
+    "stack of 50": (add_stack, 50),
+    "pyramid of 55": (add_pyramid, 10),
+    "wall of 100": (add_bricks, 10, 10),
+}
+
+
+@pytest.mark.parametrize("name", BUILDINGS)
+def test_what_is_built_stands(name):
+    add, *sizes = BUILDINGS[name]
+    m = world()
+    add(m, *sizes)
+    m.collide("all", friction=0.5)
+    sim = m.simulate(10.0, step=STEP, times=[0.0, 5.0, 10.0], contacts="steps")
+    assert sim.status == "done"
+    for state in sim.states:
+        assert np.abs(state.coordinates - sim.states[0].coordinates).max() < STILL
+    assert sim.penetration < STILL
+    assert sim.contact_error <= PROBLEM
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0 - 1e-12, 1.0])
+def test_a_block_rests_up_to_the_friction_angle_for_an_hour(share):
+    mu = 0.5
+    angle = share * math.atan(mu)
+    m = world((9.81 * math.sin(angle), 0.0, -9.81 * math.cos(angle)))
+    add_box(m, "block", (0.0, 0.0, 0.05))
+    m.collide("all", friction=mu)
+    sim = m.simulate(3600.0, step=STEP, times=[0.0, 3600.0], contacts="steps")
+    assert sim.times[-1] == 3600.0
+    assert (sim.states[-1].coordinates == sim.states[0].coordinates).all()
+
+
+def test_a_block_slips_just_above_the_friction_angle():
+    mu, steps = 0.5, 30
+    angle = math.atan(mu) + 1e-6
+    m = world((9.81 * math.sin(angle), 0.0, -9.81 * math.cos(angle)))
+    add_box(m, "block", (0.0, 0.0, 0.05))
+    m.collide("all", friction=mu)
+    sim = m.simulate(steps * STEP, step=STEP, contacts="steps")
+    acceleration = 9.81 * (math.sin(angle) - mu * math.cos(angle))
+    expected = acceleration * STEP**2 * steps * (steps + 1) / 2
+    assert abs(sim.states[-1].coordinates[0, 0] - expected) < 1e-12
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_energies_and_losses_of_boxes_that_fall_on_each_other_are_balanced(seed):
+    m = world()
+    rng = np.random.default_rng(seed)
+    for k in range(4):
+        turned = rng.normal(size=4)
+        place = {"position": (*(0.02 * rng.normal(size=2)), 0.2 + 0.2 * k), "orientation": turned}
+        box = m.body(f"box {k}", **place)
+        box.attach(cd.shapes.box(0.1, 0.08, 0.06), density=1000.0)
+    m.collide("all", friction=0.3)
+    sim = m.simulate(0.6, step=0.002, contacts="steps")
+    assert sim.status == "done"
+    e = sim.energy
+    assert e.lost_impact[-1] + e.lost_friction[-1] > 1.0  # J
+    assert np.ptp(total(e)) < 1e-9
+
+
+def test_the_break_of_billiard_balls_keeps_momentum_and_energy():
+    r, gap = 0.028, 1e-4
+    m = cd.Mechanism("table")
+    m.gravity = (0.0, 0.0, 0.0)
+    pitch = 2.0 * r + gap
+    for row in range(5):
+        for k in range(row + 1):
+            at = (pitch * row * math.sqrt(0.75), pitch * (k - 0.5 * row), 0.0)
+            m.body(f"ball {row} {k}", position=at).attach(cd.shapes.sphere(r), density=1700.0)
+    m.body("cue", position=(-0.2, 0.003, 0.0)).attach(cd.shapes.sphere(r), density=1700.0)
+    m.collide("all", restitution=1.0)
+    start = m.assemble().state
+    velocities = np.zeros((16, 6))
+    velocities[start.names.index("cue"), 0] = 8.0
+    sim = m.simulate(0.06, start.with_rates(velocities), step=1e-4, contacts="steps")
+    assert sim.status == "done"
+    mass = 4.0 / 3.0 * math.pi * r**3 * 1700.0
+    v = np.array([state.velocities[:, :3] for state in sim.states])
+    momentum = mass * v.sum(axis=1)
+    assert np.abs(momentum - momentum[0]).max() < 1e-12 * abs(momentum[0]).max()
+    assert (np.abs(v[-1]).max(axis=1) > 0.01).sum() == 16  # all balls move
+    assert np.ptp(total(sim.energy)) < 1e-12 * sim.energy.kinetic[0]

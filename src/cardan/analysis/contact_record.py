@@ -23,11 +23,14 @@ class Energy(_Stored):
     """Energies [J] at the output times, shape (times,) each.
 
     ``lost_impact``, ``lost_friction``: what hits and the friction of contacts that open have taken since the start.
-    As a tuple it is (kinetic, potential).
+    ``lost_steps``: what time steps with contacts="steps", which are of first order, have taken of gravity and of the
+    rotation of bodies (negative: given).  Without drivers and loads, the sum of all five is constant.  As a tuple it is
+    (kinetic, potential).
     """
 
     lost_impact: FloatArray
     lost_friction: FloatArray
+    lost_steps: FloatArray
 
     def __new__(
         cls,
@@ -35,11 +38,13 @@ class Energy(_Stored):
         potential: FloatArray,
         lost_impact: FloatArray | None = None,
         lost_friction: FloatArray | None = None,
+        lost_steps: FloatArray | None = None,
     ) -> Energy:
         """Without losses, if none are given."""
         made = super().__new__(cls, kinetic, potential)
         made.lost_impact = np.zeros_like(kinetic) if lost_impact is None else lost_impact
         made.lost_friction = np.zeros_like(kinetic) if lost_friction is None else lost_friction
+        made.lost_steps = np.zeros_like(kinetic) if lost_steps is None else lost_steps
         return made
 
     @property
@@ -70,9 +75,10 @@ class ContactHistory:
 class ContactRecord:
     """What a run keeps of contacts that open.
 
-    ``lost_impact``, ``lost_friction`` [J]: since the start, shape (times,) each.  ``histories``: by name, of contacts
-    that are no constraints of the equations.  ``penetration`` [m]: the largest.  ``error``: the largest error of a
-    contact problem, relative.  ``shared``: from a time on, names of contacts whose forces are not unique.
+    ``lost_impact``, ``lost_friction``, ``lost_steps`` [J]: since the start, shape (times,) each.  ``histories``: by
+    name, of contacts that are no constraints of the equations.  ``penetration`` [m]: the largest.  ``error``: the
+    largest error of a contact problem, relative.  ``shared``: from a time on, names of
+    contacts whose forces are not unique.
     """
 
     lost_impact: FloatArray
@@ -81,9 +87,15 @@ class ContactRecord:
     penetration: float = 0.0
     error: float = 0.0
     shared: Sequence[tuple[float, frozenset[str]]] = ()
+    lost_steps: FloatArray | None = None
 
     def are_shared(self, name: str, times: FloatArray) -> np.ndarray:
         """Whether the force of a contact is not unique at some times, shape (times,)."""
         starts = np.array([time for time, _ in self.shared])
         told = np.array([False, *[name in names for _, names in self.shared]])
         return told[np.searchsorted(starts, times, side="right")]
+
+    @property
+    def losses(self) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """What hits, friction and steps took [J]."""
+        return self.lost_impact, self.lost_friction, self.lost_steps

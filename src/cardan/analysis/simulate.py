@@ -294,7 +294,8 @@ def _record(run: Integration, count: int) -> ContactRecord | None:
         return None
     times = run.results[:count, 0]
     if isinstance(run, SteppedRun):
-        return ContactRecord(*run.losses(times), penetration=run.penetration, error=run.contact_error)
+        hits, friction, steps = run.losses(times)
+        return ContactRecord(hits, friction, penetration=run.penetration, error=run.contact_error, lost_steps=steps)
     if isinstance(run, ReboundRun):
         return ContactRecord(run.lost_impact()[:count], np.zeros(count))
     return ContactRecord(*run.lost(times), error=run.contact_error, shared=tuple(run.shared))

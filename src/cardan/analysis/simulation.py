@@ -428,7 +428,7 @@ class Simulation(Readings):
             potential = potential + np.array([e.forces.potential(q) for q in rows])
         if self._record is None:
             return Energy(kinetic, potential)
-        return Energy(kinetic, potential, self._record.lost_impact, self._record.lost_friction)
+        return Energy(kinetic, potential, *self._record.losses)
 
     def contact(self, name: str) -> ContactHistory:
         """Gap, points, force and slip of a contact that opens, at the output times.

@@ -19,6 +19,7 @@ LISTED: Final = {
         "_refine": "EVALUATOR",
         "closest_many": "q q1C d1C d1C d1C",
     },
+    "cardan.collide._corners": {"corners_many": "q q1C d1C d1C d1C q1C d1C"},
     "cardan.constraints._generated": {
         "rotation_vector": "PRIMITIVE",
         "angle": "PRIMITIVE",
@@ -138,6 +139,12 @@ LISTED: Final = {
     },
     "cardan.math._cone": {"_solve": "EVALUATOR", "solve": "q q q1C d1C d1C d1C d1C d1C d1C"},
     "cardan.math._dense": {"solve_definite": "q d1C d d1C d1C"},
+    "cardan.math._many_cones": {
+        "sweep_contacts": "q q1C d1C d1C d1C d1C d1C d1C d1C",
+        "newton_blocks": "d q1C d1C d1C d1C d1C d1C d1C d1C d1C",
+        "fill_matrix": "q d1C d1C q1C d1C",
+        "newton_step": "q1C d1C d1C d1C d1C d1C d1C d1C d1C d1C",
+    },
     "cardan.math._null_space": {"reflect": "q q d1C d d1C d1C q1C q1C", "expand": "q q q d1C d1C q1C d1C d1C"},
     "cardan.solvers._algorithm_1": {"_solve": "EVALUATOR"},
     "cardan.solvers._blocks": {
