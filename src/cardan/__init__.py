@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from cardan.analysis.clashes import Clashes
     from cardan.analysis.contact_record import ContactEvent, ContactEventKind, ContactHistory
     from cardan.analysis.costs import Cost, final, integral, mean, peak
+    from cardan.analysis.elastic_motion import FlexibleSimulation
     from cardan.analysis.equilibrium import Equilibrium
     from cardan.analysis.gradient import Gradient
     from cardan.analysis.interference import Interference, Separation
@@ -151,6 +152,7 @@ _MODULES = {
     "analysis.batch_result": "BatchResult",
     "analysis.clashes": "Clashes",
     "analysis.costs": "Cost final integral mean peak",
+    "analysis.elastic_motion": "FlexibleSimulation",
     "analysis.equilibrium": "Equilibrium",
     "analysis.gradient": "Gradient",
     "analysis.interference": "Interference Separation",
@@ -233,6 +235,7 @@ __all__ = [
     "Display",
     "Equilibrium",
     "FileError",
+    "FlexibleSimulation",
     "Frame",
     "Gradient",
     "Hand",

@@ -211,7 +211,7 @@ def with_flexible(m: cd.Mechanism) -> None:
     """A rod on the crank, whose other end is pushed aside."""
     rod = m.body("new")
     section = {"area": 1e-4, "second_moments": 1e-9, "young": 1e10, "density": 1000.0}
-    rod.flexible(cd.elastic.beam(0.5, **section, bending=2))
+    rod.flexible(cd.elastic.beam(0.5, **section, bending=2, stretch=0))
     m.fixed("clamp", m["crank"].frame(), rod.frame())
     m.distance("push", m["crank"].point((0.5, 0.1, 0.0)), rod.point((0.5, 0, 0)), 0.09)
 

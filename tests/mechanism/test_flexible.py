@@ -239,7 +239,6 @@ def test_what_a_flexible_body_cannot_have_is_refused_by_name():
         "move_many": lambda: m.move_many([0.0, 1.0], values={}),
         "sensitivity": lambda: m.sensitivity(state, ["A"]),
         "session": m.session,
-        "simulate": lambda: m.simulate(1.0),
         "simulate_many": lambda: m.simulate_many(1.0, values={}),
         "solve_rates": lambda: m.solve_rates(state),
         "state_at": m.state_at,

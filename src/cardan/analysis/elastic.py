@@ -28,8 +28,8 @@ def refuse(drawing: Drawing, what: str) -> None:
     """ModelError if a mechanism has flexible bodies, which ``what`` does not consider yet."""
     name = drawing.contents.flexible[0].body
     raise ModelError(
-        f"{what} does not consider flexible bodies yet, and {name!r} is one; use m.assemble, m.equilibrium or "
-        "m.linearize, or a mechanism in which it is rigid"
+        f"{what} does not consider flexible bodies yet, and {name!r} is one; use m.assemble, m.equilibrium, "
+        "m.linearize or m.simulate, or a mechanism in which it is rigid"
     )
 
 

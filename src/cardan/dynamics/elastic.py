@@ -34,6 +34,7 @@ PROBE: Final = 1e-3  # scaled: largest change from one sample of the differences
 WEIGHTS: Final = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))  # of f(k h), over 12 h
 CLOSED: Final = 1e-15  # scaled: a correction of rounding
 CORRECTIONS: Final = 20
+NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # components of a cross product
 TINY: Final = 1e-300  # against division by zero
 
 
@@ -108,6 +109,13 @@ class ElasticEquations:
         self._rigid = [(k, records[k].mass, np.array(records[k].center), _inertia(records[k])) for k in rigid]
         self._loaded, self.notes = new_equations(drawing, follow=False)
 
+    def set_time(self, time: float) -> None:
+        """Let the drivers have their values of another time [s]."""
+        if time != self.time:
+            self.time = time
+            if self.system.signals:
+                self.problem = formulations.problem(self.system, "manifold", time=time)
+
     # -- coordinates ---------------------------------------------------------------------------------------------------
 
     def start(self, state: State, tail: FloatArray) -> FloatArray:
@@ -124,15 +132,22 @@ class ElasticEquations:
         at_origins, _ = rates.at_origins(self.system, z, v[: self.first], np.zeros(self.first))
         return found.with_rates(at_origins)
 
+    def velocities(self, state: State) -> FloatArray:
+        """v of a state, whose deformation rests, shape (unknowns,)."""
+        found = np.zeros(self.scales.size)
+        if state.velocities is not None:
+            own = np.array(state.velocities)
+            own[:, :3] += euler.rotate(state.quaternions, _cross(own[:, 3:], self.system.reference_points))
+            found[: self.first] = own.ravel()
+        return found
+
     def eta(self, z: FloatArray) -> FloatArray:
         """The elastic coordinates, shape (n,)."""
         first = layout.POSE * self.count
         return z[first : first + self.scales.size - self.first]
 
     def _turns(self, z: FloatArray) -> FloatArray:
-        return np.asarray(euler.as_matrix(z[: layout.POSE * self.count].reshape(-1, layout.POSE)[:, 3:])).reshape(
-            -1, 3, 3
-        )
+        return np.asarray(euler.matrix(z[: layout.POSE * self.count].reshape(-1, layout.POSE)[:, 3:])).reshape(-1, 3, 3)
 
     def _moved(self, one: _Flexible, z: FloatArray) -> _Moved:
         P, eta = one.modes.points, self.eta(z)[one.columns.start - self.first : one.columns.stop - self.first]
@@ -176,17 +191,17 @@ class ElasticEquations:
         h, A = np.zeros_like(v), self._turns(z)
         for k, m, c, J in self._rigid:
             d, w = c - self.system.reference_points[k], v[WIDTH * k + 3 : WIDTH * k + 6]
-            b = np.cross(w, np.cross(w, d))
+            b = _cross(w, _cross(w, d))
             h[WIDTH * k : WIDTH * k + 3] = m * A[k] @ b
-            h[WIDTH * k + 3 : WIDTH * k + 6] = np.cross(w, J @ w) + m * np.cross(d, b)
+            h[WIDTH * k + 3 : WIDTH * k + 6] = _cross(w, J @ w) + m * _cross(d, b)
         for one in self.flexible:
             P, (a, G) = one.modes.points, self._moved(one, z)
             at, speed = WIDTH * one.body, v[one.columns]
             w = v[at + 3 : at + 6]
-            b = np.cross(w, np.cross(w, a) + 2.0 * G @ speed) + np.einsum("kinm,n,m->ki", P.second, speed, speed)
+            b = _cross(w, _cross(w, a) + 2.0 * G @ speed) + np.einsum("kinm,n,m->ki", P.second, speed, speed)
             h[at : at + 3] = A[one.body] @ (P.masses @ b)
             spin = P.moments * (P.axes @ w + _about(P) @ speed)
-            h[at + 3 : at + 6] = P.masses @ np.cross(a, b) + np.cross(w, spin @ P.axes)
+            h[at + 3 : at + 6] = P.masses @ _cross(a, b) + _cross(w, spin @ P.axes)
             h[one.columns] = np.einsum("k,kin,ki->n", P.masses, G, b)
         return h
 
@@ -196,12 +211,12 @@ class ElasticEquations:
         g = np.einsum("bji,j->bi", A, self.gravity)  # in body axes
         for k, m, c, _ in self._rigid:
             Q[WIDTH * k : WIDTH * k + 3] = m * self.gravity
-            Q[WIDTH * k + 3 : WIDTH * k + 6] = m * np.cross(c - self.system.reference_points[k], g[k])
+            Q[WIDTH * k + 3 : WIDTH * k + 6] = m * _cross(c - self.system.reference_points[k], g[k])
         for one in self.flexible:
             P, (a, G) = one.modes.points, self._moved(one, z)
             at = WIDTH * one.body
             Q[at : at + 3] = P.masses.sum() * self.gravity
-            Q[at + 3 : at + 6] = np.cross(P.masses @ a, g[one.body])
+            Q[at + 3 : at + 6] = _cross(P.masses @ a, g[one.body])
             Q[one.columns] = np.einsum("k,kin,i->n", P.masses, G, g[one.body])
         if self._loaded.forces is not None:
             Q[: self.first] += self._loads(z, v, A)
@@ -212,15 +227,35 @@ class ElasticEquations:
         e = self._loaded
         assert e.forces is not None and e.system.reference_axes is not None
         state = self.state(z, v)
-        near = np.array([state.angles.get(key, 0.0) for key in e.system.counted_angles])
-        q = formulations.to_reference(e.system, state.coordinates, near)
         assert state.velocities is not None
-        force = e.forces.total(self.time, q, rates.from_origins(e.system, state, np.asarray(state.velocities)))
+        force = e.forces.total(
+            self.time, self._solver_pose(state), rates.from_origins(e.system, state, np.asarray(state.velocities))
+        )
         own = force.reshape(-1, WIDTH).copy()
         arms = e.system.reference_points - self.system.reference_points
         own[:, 3:] = euler.rotate(e.system.reference_axes, own[:, 3:])
-        own[:, 3:] += np.cross(arms, np.einsum("bji,bj->bi", A, own[:, :3]))
+        own[:, 3:] += _cross(arms, np.einsum("bji,bj->bi", A, own[:, :3]))
         return own.ravel()
+
+    def _solver_pose(self, state: State) -> FloatArray:
+        """Solver coordinates of the loads."""
+        own = self._loaded.system
+        near = np.array([state.angles.get(key, 0.0) for key in own.counted_angles])
+        return formulations.to_reference(own, state.coordinates, near)
+
+    def potential(self, z: FloatArray) -> float:
+        """Energy of gravity and loads [J], without that of deformation."""
+        A, found = self._turns(z), 0.0
+        at = formulations.from_reference(self.system, z)[:, :3]  # of the origins
+        for k, m, c, _ in self._rigid:
+            found -= m * float(self.gravity @ (at[k] + A[k] @ c))
+        for one in self.flexible:
+            masses, (a, _) = one.modes.points.masses, self._moved(one, z)
+            centre = at[one.body] + A[one.body] @ self.system.reference_points[one.body]
+            found -= float(self.gravity @ (masses.sum() * centre + A[one.body] @ (masses @ a)))
+        if self._loaded.forces is not None:
+            found += self._loaded.forces.potential(self._solver_pose(self.state(z)))
+        return found
 
     def elastic(self, of: str) -> FloatArray:
         """K ("stiffness") or D ("damping") of all unknowns, shape (unknowns, unknowns)."""
@@ -278,6 +313,11 @@ class ElasticEquations:
 def _about(P: MassPoints) -> FloatArray:
     """aᵀΨ of the moments of inertia, shape (k, n)."""
     return np.asarray(np.einsum("ki,kin->kn", P.axes, P.rotation))
+
+
+def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a × b of vectors or rows; the function of NumPy takes three times as long."""
+    return np.asarray(a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT])
 
 
 def _inertia(record: object) -> FloatArray:

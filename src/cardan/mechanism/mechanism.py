@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy as copying
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from cardan.analysis.motion import Motion
 from cardan.analysis.result import AssemblyResult
@@ -57,6 +57,7 @@ _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _build = LazyModule("cardan.dynamics.build")
 _elastic = LazyModule("cardan.analysis.elastic")
+_elastic_motion = LazyModule("cardan.analysis.elastic_motion")
 _elastic_rest = LazyModule("cardan.analysis.elastic_rest")
 _equilibrium = LazyModule("cardan.analysis.equilibrium")
 _files = LazyModule("cardan.files.writer")  # of a layer above, which m.save calls
@@ -372,8 +373,12 @@ class Mechanism(Building):
         ``step`` or ``rtol``, ``times``, ``method``, ``max_step``, ``max_seconds``, ``progress``, ``stabilization``,
         ``gain``, ``tolerance``, ``contacts``, ``impacts``.
         If it is interrupted by the keyboard, the result contains what was reached.
+        With flexible bodies the result is a :class:`cardan.FlexibleSimulation`, with other options: see it.
         """
-        drawing = _refuse_flexible(self._model.begin("simulate", state), "simulate")
+        drawing = self._model.begin("simulate", state)
+        if drawing.contents.flexible:
+            own: SimulationOptions = _simulation_options.simulation_options(options, changes)
+            return cast("Simulation", _elastic_motion.simulate(drawing, duration, state, own))
         if (changes.get("contacts") or getattr(options, "contacts", "auto")) != "steps":
             _refuse(drawing, "simulate")
         simulation: Simulation = _simulate.simulate(drawing, duration, state, options, changes)

@@ -319,11 +319,22 @@ class State(Saved, Mapping[str, Pose]):
 
     def rate(self, joint: Any, of: str | None = None) -> float:
         """The rate of a coordinate of a joint, [m/s] or [rad/s], as :meth:`coordinate`; the state has velocities."""
-        return float(self._coordinate("rate", joint, of).rate(self))
+        return float(self._rigid("rate", joint, of).rate(self))
 
     def acceleration(self, joint: Any, of: str | None = None) -> float:
         """The acceleration of a coordinate of a joint, [m/s²] or [rad/s²]; the state has accelerations."""
-        return float(self._coordinate("acceleration", joint, of).acceleration(self))
+        return float(self._rigid("acceleration", joint, of).acceleration(self))
+
+    def _rigid(self, what: str, joint: Any, of: str | None) -> Any:
+        """The coordinate, between rigid bodies: states have no rates of deformation."""
+        found = self._coordinate(what, joint, of)
+        for body in found.bodies:
+            if getattr(body, "elastic", None) is not None:
+                raise ModelError(
+                    f"{what} was given {joint!r}, whose body {body.name!r} is flexible; a state has no rates "
+                    "of deformation: use those of the simulation, sim.shape_rates"
+                )
+        return found
 
     def _coordinate(self, what: str, joint: Any, of: str | None) -> Any:
         """The coordinate that is asked for."""
