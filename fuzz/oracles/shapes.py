@@ -23,11 +23,13 @@ R, I, H = 0.7, 0.3, 1.3  # [m] radius, inner radius, height
 @dataclass(frozen=True)
 class Row:
     """A maker of shapes.  ``samples``: by name.  ``exact``: shapes, each with its volume [m³], its centre [m], and the
-    diagonal of its inertia for the density 1 kg/m³ [m⁵].  ``smooth``: the surface has no edges."""
+    diagonal of its inertia for the density 1 kg/m³ [m⁵].  ``smooth``: the surface has no edges.
+    ``bounded``: there is a volume."""
 
     samples: Mapping[str, Any]
     exact: Sequence[tuple[Any, float, Any, Any]] = ()
     smooth: bool = False
+    bounded: bool = True
 
 
 def _round(volume: float, inner: float) -> list[float]:
@@ -45,6 +47,7 @@ SHAPES: dict[str, Row] = {
     "sphere": Row(
         {"sphere": shapes.sphere(0.4)}, [(shapes.sphere(R), BALL, np.zeros(3), [BALL * 0.4 * R * R] * 3)], smooth=True
     ),
+    "half_space": Row({"half-space": shapes.half_space(2.0)}, bounded=False),
     "link": Row(
         {
             "link": shapes.link((0.1, 0.2), (1, 0.5), width=0.2, thickness=0.1, hole=0.05),

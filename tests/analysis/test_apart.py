@@ -49,7 +49,7 @@ def placement(seed: int) -> cd.Mechanism:
         else:
             getattr(m, kind)(f"joint {k}", m.ground.frame(at[k], z=R @ z), body.frame(z=z))
     if seed % 4 == 2:
-        m.ground.attach(cd.geometry.plane())
+        m.ground.attach(cd.shapes.half_space())
     m.collide("all", joined=True)
     return m
 
@@ -61,7 +61,7 @@ def packing(seed: int) -> cd.Mechanism:
     if seed % 3 == 0:
         widths = rng.uniform(0.1, 0.3, 3)
         for z, width in zip((*np.eye(3), *-np.eye(3)), (*widths, *widths), strict=True):
-            m.ground.attach(cd.geometry.plane(), m.ground.frame(-0.5 * width * z, z=z))
+            m.ground.attach(cd.shapes.half_space(), m.ground.frame(-0.5 * width * z, z=z))
         radius = 0.505 * widths.min()
         m.body("ball", position=rng.uniform(-0.5, 0.5, 3) * widths).attach(cd.shapes.sphere(radius))
         for k in range(int(rng.integers(1, 4))):
@@ -71,7 +71,7 @@ def packing(seed: int) -> cd.Mechanism:
         length, z = rng.uniform(0.05, 0.2), rng.normal(size=3)
         z /= np.linalg.norm(z)
         for side in (-1.0, 1.0):
-            m.ground.attach(cd.geometry.plane(), m.ground.frame(0.5 * side * length * z, z=-side * z))
+            m.ground.attach(cd.shapes.half_space(), m.ground.frame(0.5 * side * length * z, z=-side * z))
         peg = m.body("peg", position=rng.uniform(-0.3, 0.3) * length * z)
         peg.attach(cd.shapes.cylinder(0.01, length * rng.uniform(1.001, 1.5)), peg.frame(z=z))
         m.prismatic("slide", m.ground.frame(z=z), peg.frame(z=z))
@@ -91,7 +91,7 @@ def packing(seed: int) -> cd.Mechanism:
 
 def solid_of(one):
     """Of an attachment the prepared solid, and the shape, None for a plane."""
-    is_plane = hasattr(one.shape, "geometry")
+    is_plane = isinstance(one.shape, cd.shapes.solids.HalfSpace)
     return (collide.half_space(), None) if is_plane else (collide.solid(one.shape), one.shape)
 
 
@@ -325,7 +325,7 @@ def test_a_conflict_of_joints_stays_one():
 
 def test_diagnose_tells_what_touches_and_the_motions_that_keep_it_closed():
     m = cd.Mechanism()
-    m.ground.attach(cd.geometry.plane())
+    m.ground.attach(cd.shapes.half_space())
     m.body("ball", position=(0, 0, SIZE)).attach(cd.shapes.sphere(SIZE))
     m.body("box", position=(1, 0, 0.05)).attach(cd.shapes.box(0.1, 0.1, 0.1))
     m.collide("all")
@@ -472,12 +472,34 @@ def test_a_motion_does_not_begin_with_an_overlap():
     assert m.move([1.0, 2.0]).status is cd.MotionStatus.NOT_ASSEMBLED
 
 
-def test_a_motion_refuses_half_spaces_by_name():
-    m = slider(0.1)
-    m.ground.attach(cd.geometry.plane(), m.ground.frame((0, 0, -1)))
-    m.collide("all", name="parts")
-    with pytest.raises(cd.ModelError, match=r"collide 'parts'.*half-spaces.*'ground'"):
+def test_a_motion_ends_at_a_half_space_and_half_spaces_that_move_are_refused():
+    """A ball goes down an incline with 2 m/s: it meets the ground when its centre is a radius above it."""
+    m = cd.Mechanism()
+    ball = m.body("ball", position=(0, 0, 1))
+    ball.attach(cd.shapes.sphere(SIZE))
+    m.prismatic("slide", m.ground.frame((0, 0, 1), z=(1, 0, -1)), ball.frame(z=(1, 0, -1)))
+    m.ground.attach(cd.shapes.half_space(), m.ground.frame(z=(0.1, 0, 1)))
+    m.drive("motor", "slide", lambda t: 2.0 * t)
+    m.collide("all", joined=True)
+    motion = m.move(np.linspace(0.0, 1.0, 5))
+    n = np.array([0.1, 0, 1]) / np.hypot(0.1, 1)
+    met = (n[2] - SIZE) / (2.0 * n @ np.array([-1, 0, 1]) / np.sqrt(2.0))
+    assert motion.status is cd.MotionStatus.COLLISION and motion.state.time == pytest.approx(met, abs=1e-9)
+    m["ball"].attach(cd.shapes.half_space(), m["ball"].frame((0, 0, 9)))
+    with pytest.raises(cd.ModelError, match=r"body 'ball' has a half-space; attach it to the ground"):
         m.move([0.0, 0.1])
+
+
+def test_a_plane_is_no_half_space_and_the_way_out_is_named():
+    m = balls((0, 0, 1))
+    wheel = m.body("wheel", position=(3, 0, 0.5))
+    m.wheel("rolls", wheel.frame(z=Y), 0.5)  # on a plane of its own
+    m.ground.attach(cd.shapes.sphere(SIZE), m.ground.frame((9, 9, 9)))
+    m.collide("all")
+    assert m.assemble().ok
+    m.ground.attach(cd.geometry.plane())
+    with pytest.raises(cd.ModelError, match=r"'ground' has a plane, which has no inside; attach cd.shapes.half_space"):
+        m.assemble()
 
 
 def test_a_motion_that_is_stopped_keeps_what_was_compared(monkeypatch):

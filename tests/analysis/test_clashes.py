@@ -241,13 +241,16 @@ def spans(found):
     return np.array([(clash.start, clash.end) for clash in found])
 
 
-def lever(height):
+def lever(height, half_space=False):
     """A bar that goes round below a plate: its corner is highest at h = √(l² + w²) cos(ωt − β)."""
     m = cd.Mechanism("lever")
     bar = m.body("bar")
     m.revolute("A", m.ground.frame(z=(0, 1, 0), x=X), bar.frame(z=(0, 1, 0), x=X))
     bar.attach(cd.shapes.box(0.2, 0.03, 0.02))
-    m.ground.attach(cd.shapes.box(1, 1, 0.1), m.ground.frame((0, 0, height + 0.05)))
+    if half_space:
+        m.ground.attach(cd.shapes.half_space(), m.ground.frame((0, 0, height), z=(0, 0, -1)))
+    else:
+        m.ground.attach(cd.shapes.box(1, 1, 0.1), m.ground.frame((0, 0, height + 0.05)))
     m.drive("motor", m["A"], round_and_round)
     return m
 
@@ -256,9 +259,10 @@ def round_and_round(t):
     return 3.0 * t
 
 
-def test_corners_of_a_bar_hit_a_plate_when_they_should():
+@pytest.mark.parametrize("half_space", [False, True])
+def test_corners_of_a_bar_hit_a_plate_when_they_should(half_space):
     reach, tilt, height = np.hypot(0.1, 0.01), np.arctan2(0.01, 0.1), 0.09
-    m = lever(height)
+    m = lever(height, half_space)
     found = m.move(np.linspace(0, 2, 5)).clashes([("bar", "ground")])
     half = np.arccos(height / reach)
     # each half turn two corners, (±l, w) and (±l, −w), are highest at ωt = π/2 ∓ tilt; their times overlap
@@ -266,8 +270,8 @@ def test_corners_of_a_bar_hit_a_plate_when_they_should():
     assert spans(found) == pytest.approx(np.array([middles - tilt - half, middles + tilt + half]).T / 3, abs=ENDS)
     assert [c.depth for c in found] == pytest.approx([reach - height] * 2, abs=1e-9)
     assert found[0].normal == pytest.approx((0, 0, 1), abs=1e-9)
-    assert lever(reach + 1e-6).move([0, 1, 2]).clashes([("bar", "ground")]).ok
-    near = lever(reach + 1e-3).move([0, 1, 2]).clashes([("bar", "ground")], clearance=2e-3)
+    assert lever(reach + 1e-6, half_space).move([0, 1, 2]).clashes([("bar", "ground")]).ok
+    near = lever(reach + 1e-3, half_space).move([0, 1, 2]).clashes([("bar", "ground")], clearance=2e-3)
     far = np.arccos((reach - 1e-3) / reach)  # the corners are 2 mm from the plate
     assert spans(near)[0] * 3 == pytest.approx(np.pi / 2 + np.array([-1, 1]) * (tilt + far), abs=ENDS)
     assert len(near) == 2 and near[0].gap == pytest.approx(1e-3, abs=1e-9) and near[0].depth == 0.0

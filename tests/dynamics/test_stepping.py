@@ -18,7 +18,7 @@ PROBLEM = 1e-10  # relative error of a contact problem
 def world(gravity=(0.0, 0.0, -9.81)):
     m = cd.Mechanism("world")
     m.gravity = gravity
-    m.ground.attach(cd.geometry.plane())
+    m.ground.attach(cd.shapes.half_space())
     return m
 
 

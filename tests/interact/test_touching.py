@@ -56,7 +56,7 @@ class Model:
 
     def put(self, body, shape, at=(0.0, 0.0, 0.0), z=Z):
         frame = body.frame(at, z=z)
-        body.attach(shape if shape is not None else cd.geometry.plane(), frame)
+        body.attach(shape if shape is not None else cd.shapes.half_space(), frame)
         self.solids.append((body.name, shape, np.concatenate([frame.origin, frame.quaternion()])))
 
     def shape(self, rng):

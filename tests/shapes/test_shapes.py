@@ -20,7 +20,8 @@ from cardan.view.shading import mesh_of
 from fuzz.oracles.shapes import SHAPES as ROWS
 from fuzz.oracles.shapes import TRIANGLE, H
 
-SHAPES = {name: shape for row in ROWS.values() for name, shape in row.samples.items()}
+EVERY = {name: shape for row in ROWS.values() for name, shape in row.samples.items()}
+SHAPES = {name: shape for row in ROWS.values() if row.bounded for name, shape in row.samples.items()}
 named = pytest.mark.parametrize("name", SHAPES)
 
 
@@ -61,7 +62,28 @@ def test_meshes_converge_to_the_closed_form_with_the_square_of_the_segments(name
 
 def test_every_maker_has_a_row_and_every_class_a_sample():
     assert set(ROWS) == set(MAKERS) <= set(shapes.__all__)
-    assert {type(shape) for shape in SHAPES.values()} == set(KINDS.values())
+    assert {type(shape) for shape in EVERY.values()} == set(KINDS.values())
+
+
+def test_a_half_space_has_no_volume_and_is_drawn_saved_and_compared(tmp_path):
+    ground = shapes.half_space(2.0)
+    vertices, faces = ground.triangles()
+    assert is_closed(faces) and vertices[:, 2].max() == 0.0 and np.ptp(vertices[:, 0]) == 2.0
+    m = cd.Mechanism()
+    with pytest.raises(ModelError, match="a half-space has no volume"):
+        m.body("part").attach(ground, density=1.0)
+    m.ground.attach(ground)
+    m["part"].attach(shapes.box(1, 1, 1), m["part"].frame((0, 0, 0.6)))
+    m.save(tmp_path / "model.cardan.toml", units={"length": "mm"})
+    read = cd.load(tmp_path / "model.cardan.toml")
+    assert read.ground.attachments[0].shape == ground != shapes.half_space()
+    assert read.distance_between("ground", "part").gap == pytest.approx(0.1, abs=1e-15)
+    assert read.interference().pairs == 1 and read.interference().ok
+    lowered = read.state.moved({"part": ((0, 0, -0.3), (1, 0, 0, 0))})
+    (found,) = read.interference(lowered)
+    assert found.depth == pytest.approx(0.2, abs=1e-15) and found.volume == pytest.approx(0.2, abs=1e-12)
+    with pytest.raises(ModelError, match="size of a half-space"):
+        shapes.half_space(0.0)
 
 
 @pytest.mark.parametrize("maker", [name for name, row in ROWS.items() if row.exact])

@@ -21,7 +21,10 @@ from cardan.system.state import FloatArray
 
 MOST_NAMED: Final = 8  # lines of a text
 TOUCH: Final = 1e-9  # of the sum of the radii of two solids: what overlaps by less only touches
-NO_INSIDE: Final = "is a curve or a surface without an inside; attach a solid, such as cd.shapes.box(x, y, z)"
+NO_INSIDE: Final = (
+    "is a curve or a surface without an inside; attach a solid, such as cd.shapes.box(x, y, z), or "
+    "cd.shapes.half_space() for a plane"
+)
 
 
 class LeftOut(NamedTuple):

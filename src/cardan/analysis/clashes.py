@@ -169,6 +169,7 @@ def clashes(
     if not len(result.times):
         raise ModelError(f"the result has no states to compare: {result.status} {result.reason}".rstrip())
     bodies, left_out = chosen_pairs(drawing, parts, pairs)
+    _check_half_spaces(parts, bodies)
     first, last = float(np.min(result.times)), float(np.max(result.times))
     made = Clashes((), (), left_out, MotionStatus.DONE, (first, last), len(bodies), c, 0.0, _ended(result))
     if not len(bodies):
@@ -184,6 +185,16 @@ def clashes(
     made = search.run(made)
     unknown = [Undecided(parts.names[a], parts.names[b], *when) for when in track.unsolved for a, b in bodies.tolist()]
     return replace(made, error=track.error, undecided=(*made.undecided, *unknown))
+
+
+def _check_half_spaces(parts: Parts, bodies: Any) -> None:
+    """ModelError if a half-space moves: it has no bound of how far its points move."""
+    wanted = set(np.unique(bodies).tolist()) - {len(parts.names) - 1}
+    for solid, k in zip(parts.solids, parts.owners.tolist(), strict=True):
+        if solid.is_half_space and k in wanted:
+            raise ModelError(
+                f"clashes: body {parts.names[k]!r} has a half-space; attach it to the ground, or a box in its place"
+            )
 
 
 def _ended(result: Motion | Simulation) -> tuple[str, ...]:
@@ -246,7 +257,8 @@ class _Leaf(NamedTuple):
 
 class _Units(NamedTuple):
     """The convex pieces of all solids: body, pose of the middle of its box in that body, middle in its own axes [m],
-    half the edges of the box, radius about the middle, and the radius that rotations see, which is 0 of a ball.
+    half the edges of the box, radius about the middle, and the radius that rotations see, which is 0 of a ball.  Both
+    radii are infinite of a half-space, so that it is the first of its pairs.
     ``error`` [m]: how far its surface is from that of the shape.
     """
 
@@ -267,10 +279,11 @@ class _Units(NamedTuple):
         number = np.array([k for _, k in every], dtype=np.int64)
         middle = np.array([piece.middle for piece in pieces]).reshape(-1, 3)
         half = 0.5 * np.array([piece.high - piece.low for piece in pieces]).reshape(-1, 3)
-        radius = np.array([piece.radius for piece in pieces])
+        is_plane = np.array([solid.is_half_space for solid in parts.solids], dtype=bool)[number]
+        radius = np.where(is_plane, np.inf, [piece.radius for piece in pieces])
         frame = parts.frames[number].copy()
         frame[:, :3] += euler.rotate(frame[:, 3:], middle)
-        spin = np.where([piece.is_ball for piece in pieces], 0.0, radius)
+        spin = np.where([piece.is_ball for piece in pieces] & ~is_plane, 0.0, radius)
         error = np.array([solid.error for solid in parts.solids])[number]
         address = np.concatenate([np.empty(0, dtype=np.int64), *[solid.addresses for solid in parts.solids]])
         return _Units(pieces, address, parts.owners[number], frame, middle, half, radius, spin, error)
@@ -357,7 +370,8 @@ class _Search:
         swap = u.spin[self._pairs[:, 0]] < u.spin[self._pairs[:, 1]]  # the second is the one that spins less
         self._pairs[swap] = self._pairs[swap, ::-1]
         a, b = self._pairs.T
-        self._touch, self._error = TOUCH * (u.radius[a] + u.radius[b]), u.error[a] + u.error[b]
+        sizes = np.where(np.isfinite(u.radius), u.radius, 0.0)
+        self._touch, self._error = TOUCH * (sizes[a] + sizes[b]), u.error[a] + u.error[b]
         t, p = (np.concatenate(x) for x in zip(*found, strict=True))
         order = np.lexsort((t, p))
         t, p = t[order], p[order]
@@ -423,6 +437,11 @@ class _Search:
             n_b = np.einsum("ti,tij->tj", n, A)
             apart = (n * x).sum(axis=1) - (np.abs(n) * z.half[a]).sum(axis=1) - (np.abs(n_b) * z.half[b]).sum(axis=1)
             low = np.maximum(low, apart + move.along(n))
+        plane = np.isinf(z.radius[a])  # all boxes are beside a half-space; above it, if its own plane separates them
+        if plane.any():
+            n = np.broadcast_to(np.eye(3)[2], x.shape)
+            apart = x[:, 2] - (np.abs(A[:, 2]) * z.half[b]).sum(axis=1) + move.along(n)
+            low[plane] = apart[plane]
         return low
 
     def _gaps(self, pair: Any, poses: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -71,7 +71,8 @@ class Overlap:
 
 @lru_cache(maxsize=1024)
 def _volume(shapes: tuple[tuple[Any, ...], ...]) -> tuple[float, float]:
-    found = [collide.overlap_volume(collide.solid(a), p, collide.solid(b), q) for a, p, b, q in shapes]
+    whole = collide.half_space()  # which has no shape of its own
+    found = [collide.overlap_volume(a or whole, p, b or whole, q) for a, p, b, q in shapes]
     return float(sum(one.value for one in found)), float(sum(one.error for one in found))
 
 
@@ -149,7 +150,7 @@ def interference(drawing: Drawing, state: State | None, pairs: Any) -> Interfere
     swap = parts.owners[near[:, 0]] > parts.owners[near[:, 1]]
     near[swap] = near[swap, ::-1]
     gaps, points, normals, error = collide.gaps(parts.solids, poses, near)
-    reaches = np.array([solid.reach for solid in parts.solids])
+    reaches = np.array([0.0 if solid.is_half_space else solid.reach for solid in parts.solids])
     found: dict[tuple[int, int], list[int]] = {}
     for k in np.flatnonzero(gaps + error < -TOUCH * reaches[near].sum(axis=1)).tolist():
         a, b = parts.owners[near[k]].tolist()

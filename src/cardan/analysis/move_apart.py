@@ -18,7 +18,6 @@ from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.move import _check_times, move
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.starts import Start
-from cardan.errors import ModelError
 from cardan.system.drawing import Drawing
 
 
@@ -33,14 +32,7 @@ def move_apart(
     progress: Callable[[float], None] | None,
 ) -> Motion:
     """See :meth:`cardan.Mechanism.move`, of a mechanism with collisions."""
-    system, parts = drawing.system, colliding(drawing.contents)
-    for solid, owner in zip(parts.solids, parts.owners, strict=True):
-        if solid.is_half_space:
-            names = ", ".join(map(repr, drawing.contents.collisions))
-            raise ModelError(
-                f"collide {names}: move does not consider half-spaces yet, and body {owner!r} has a plane; attach a "
-                "box in its place"
-            )
+    system = drawing.system
     wanted = _check_times(times).tolist()
     began = clock.perf_counter()
     options = AssemblyOptions(tolerance=tolerance, max_seconds=max_seconds)

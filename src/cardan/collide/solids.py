@@ -20,7 +20,7 @@ from cardan.collide.tables import CONVEX, HALF_SPACE, Atom, Hull, PairRecord
 from cardan.errors import ModelError
 from cardan.shapes import Mesh, Shape
 from cardan.shapes.region import Arc, Line, Loop, Region
-from cardan.shapes.solids import CORNERS, Box, Cylinder, Extrusion, Revolution, Sphere
+from cardan.shapes.solids import CORNERS, Box, Cylinder, Extrusion, HalfSpace, Revolution, Sphere
 
 FloatArray = NDArray[np.float64]
 
@@ -120,6 +120,8 @@ def half_space() -> Solid:
 
 @lru_cache(maxsize=4096)
 def _prepared(shape: Shape) -> Solid:
+    if isinstance(shape, HalfSpace):
+        return half_space()
     if isinstance(shape, Box):
         return _made(shape, [(_points(CORNERS * shape.size), 0.0)])
     if isinstance(shape, Sphere):

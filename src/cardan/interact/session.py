@@ -243,7 +243,7 @@ class Session:
             if solid.is_half_space and owner in self._numbers:
                 raise ModelError(
                     f"collide {name!r}: body {owner!r} moves and has a half-space, which a session does not consider; "
-                    f"attach a box to {owner!r} instead of the plane"
+                    f"attach a box to {owner!r} instead"
                 )
 
     def _finish_closing(self) -> None:

@@ -43,7 +43,7 @@ log = logging.getLogger("cardan")
 
 TRUSTED = 1e-9  # of the size: if the error of the search may be larger, the gap is not known
 JOINING: Final = (Role.JOINT, Role.CONTACT, Role.COUPLING)  # constraints whose bodies may overlap
-PLANE = "plane"  # the surface without an inside of its own that is taken for the half-space behind it
+PLANE = "plane"
 
 
 class Touching(NamedTuple):
@@ -67,17 +67,22 @@ def pair_name(a: str, b: str) -> str:
 
 
 def solid_of(shape: Any) -> Any:
-    """The solid of an attached shape; None for a curve or a surface, which has no inside.  A plane is a half-space."""
-    if isinstance(shape, Curved):
-        is_plane = getattr(shape.geometry, "name", "") == PLANE and shape.trim is None
-        return _collide.half_space() if is_plane else None
-    return _collide.solid(shape)
+    """The solid of an attached shape; None for a curve or a surface, which has no inside."""
+    return None if isinstance(shape, Curved) else _collide.solid(shape)
 
 
 def solids_of(body: Body) -> list[tuple[Attachment, Any]]:
-    """The attachments of a body that are solids."""
+    """The attachments of a body that are solids.
+
+    ModelError for a plane that no contact uses: it is no solid, and parts would fall through it.
+    """
     found = []
     for one in body.attachments:
+        if getattr(getattr(one.shape, "geometry", None), "name", "") == PLANE and not body._model.contacts_on(one):
+            raise ModelError(
+                f"collide: body {body.name!r} has a plane, which has no inside; attach cd.shapes.half_space() in its "
+                "place, or a contact to it"
+            )
         try:
             solid = solid_of(one.shape)
         except ModelError as error:

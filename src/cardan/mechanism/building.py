@@ -268,12 +268,10 @@ class Building(Methods):
     ) -> Collisions:
         """Bodies that must not overlap: ``m.collide("all")``, or ``m.collide([a, b, m.ground])``.
 
-        Each body is the union of its attached solids; an attached ``cd.geometry.plane()`` is the half-space behind it,
-        z ≤ 0.  Other curves and surfaces have no inside.  ``"all"`` includes the ground, and bodies that are added
-        later.
+        Each body is the union of its attached solids; ``cd.shapes.half_space()`` is all that is below a plane.  Curves
+        and surfaces have no inside.  ``"all"`` includes the ground, and bodies that are added later.
         exclude: bodies, and pairs of bodies, that may overlap, also by name: ``exclude=["cover", ("pin", "hub")]``.
-        joined: False excludes pairs that a joint or a contact connects; ``.excluded`` lists them.  Bodies that joints
-        without freedom hold together are always excluded.
+        joined: False excludes pairs that a joint, a contact or a coupling joins; ``.excluded`` lists them.
         margin [m]: the least gap.  name: of this set of collisions, for m.remove(name).  If two sets have the same
         pair, the one that was added last decides.
         restitution, friction: of hits between these bodies in :meth:`simulate`, as of :meth:`contact`.

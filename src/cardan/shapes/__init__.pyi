@@ -9,6 +9,7 @@ from cardan.shapes.shape import Triangles as Triangles
 from cardan.shapes.solids import box as box
 from cardan.shapes.solids import cylinder as cylinder
 from cardan.shapes.solids import extrusion as extrusion
+from cardan.shapes.solids import half_space as half_space
 from cardan.shapes.solids import link as link
 from cardan.shapes.solids import plate as plate
 from cardan.shapes.solids import revolution as revolution

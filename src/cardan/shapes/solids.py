@@ -17,6 +17,7 @@ from cardan.shapes.registry import in_files, maker
 from cardan.shapes.shape import SEGMENTS, FloatArray, IndexArray, Properties, Shape, Triangles, from_moments
 from cardan.system import check
 
+SHEET = 0.01  # thickness of the plate that a half-space is drawn as, of its size
 CORNERS = np.array([[x, y, z] for z in (-0.5, 0.5) for y in (-0.5, 0.5) for x in (-0.5, 0.5)])
 SIDES = np.array([(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)])
 
@@ -114,6 +115,36 @@ class Sphere(Shape):
 def sphere(radius: Any) -> Sphere:
     """A ball about its origin; radius [m]."""
     return Sphere(check.positive(radius, "the radius of a sphere"))
+
+
+@in_files
+@dataclass(frozen=True, slots=True)
+class HalfSpace(Shape):
+    """All points with z ≤ 0, such as the ground below parts; drawn as a square plate with edges ``size`` [m].
+
+    It has an inside, for gaps and collisions, but neither a volume nor a mass.
+    """
+
+    size: Length
+
+    def properties(self) -> Properties:
+        raise ModelError(
+            "a half-space has no volume and no mass; omit density=, or attach a solid, such as cd.shapes.box(x, y, z)"
+        )
+
+    def triangles(self, segments: int = SEGMENTS) -> Triangles:
+        plate = box(self.size, self.size, SHEET * self.size).triangles()
+        return Triangles(plate.vertices - (0.0, 0.0, 0.5 * SHEET * self.size), plate.faces)
+
+    @classmethod
+    def _of_file(cls, size: Length = 1.0) -> HalfSpace:
+        return half_space(size)
+
+
+@maker
+def half_space(size: Any = 1.0) -> HalfSpace:
+    """All points with z ≤ 0, as the ground below parts; drawn as a square plate with edges ``size`` [m]."""
+    return HalfSpace(check.positive(size, "the size of a half-space"))
 
 
 @in_files
