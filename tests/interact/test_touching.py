@@ -46,7 +46,8 @@ class Model:
         self.m = cd.Mechanism(f"drags {seed}")
         self.solids: list[tuple[str, object, np.ndarray]] = []
         self.joined: set[frozenset[str]] = set()
-        (self._loose, self._plates, self._linkage, self._slides)[seed % 4](rng)
+        self.drivers: list[str] = []
+        (self._loose, self._plates, self._linkage, self._slides, self._driven)[seed % 5](rng)
         self.m.collide()
 
     def part(self, name, shape, at, orientation=(1.0, 0.0, 0.0, 0.0)):
@@ -124,6 +125,23 @@ class Model:
         self.put(m.ground, cd.shapes.box(0.02 * SIZE, SIZE, SIZE), (6.5 * SIZE, 0.9 * SIZE, 0.0))
         self.part("ball", cd.shapes.sphere(0.3 * SIZE), SIZE * np.array([2.0, 1.0, 0.0]))
 
+    def _driven(self, rng):
+        """Slides with drivers, whose parts meet each other, a wall, and loose parts in their way."""
+        m = self.m
+        for k in range(3):
+            at, along = SIZE * np.array([0.0, 1.5 * k, 0.0]), rng.normal(size=3)
+            body = self.part(f"part {k}", self.shape(rng), at, euler.random(rng))
+            R = np.asarray(euler.matrix(body.orientation))
+            joint = m.cylindrical if k == 2 else m.prismatic
+            x = np.cross(along, X)
+            joint(f"joint {k}", m.ground.frame(at, z=along, x=x), body.frame(z=R.T @ along, x=R.T @ x))
+            m.drive(f"motor {k}", m[f"joint {k}"].of("displacement") if k == 2 else m[f"joint {k}"], 0.0)
+            self.drivers.append(f"motor {k}")
+            self.joined.add(frozenset(("ground", body.name)))
+        for k in range(2):
+            at = SIZE * np.array([1.5, 1.5 * k, 0.7])
+            self.part(f"loose {k}", self.shape(rng), at, euler.random(rng))
+
     def pairs(self):
         for (a, s, place), (b, t, other) in itertools.combinations(self.solids, 2):
             if a != b and frozenset((a, b)) not in self.joined:
@@ -195,6 +213,8 @@ def drag_and_judge(seed: int) -> tuple[int, int, int]:
         goal = model.poses(names, session.coordinates, [others[rng.integers(len(others))]])[0][:3]
         start = np.array(hand.point)
         far = rng.choice([1.0, 1.0, 1.0, 10.0])  # into the other part, or through it
+        if model.drivers:
+            session.drive(model.drivers[rng.integers(len(model.drivers))], SIZE * rng.uniform(-4.0, 4.0))
         for frame in range(FRAMES):
             hand.target = start + far * min(1.0, (frame + 1) / (FRAMES - 1)) * (goal - start)
             first = len(seen) - 1
@@ -212,6 +232,62 @@ def drag_and_judge(seed: int) -> tuple[int, int, int]:
     return DRAGS, ended, stuck
 
 
-@sampled("seed", range(1000), keep=2)
+@sampled("seed", range(1000), keep=3)
 def test_drags_end_at_contacts_without_overlaps(seed):
     drag_and_judge(seed)
+
+
+def pushed():
+    """A cart on a driven slide, a loose block in its way, and a wall behind it."""
+    m = cd.Mechanism("pushed")
+    cart = m.body("cart")
+    cart.attach(cd.shapes.box(0.1, 0.1, 0.1))
+    m.prismatic("slide", m.ground.frame(z=X), cart.frame(z=X))
+    m.drive("motor", "slide", 0.0)
+    m.ground.attach(cd.shapes.box(0.1, 1.0, 1.0), m.ground.frame((0.6, 0, 0)))
+    m.body("block", position=(0.25, 0, 0)).attach(cd.shapes.box(0.1, 0.1, 0.1))
+    m.collide("all", joined=True)
+    return m
+
+
+def test_a_driven_part_pushes_others_until_it_is_blocked_and_comes_back():
+    session = pushed().session()
+    session.drive("motor", 1.0)
+    for _ in range(45):
+        status = session.step()
+        assert session.state["block"].position[0] - session.state["cart"].position[0] >= 0.1 - 1e-13
+        assert session.state["block"].position[0] <= 0.5 + 1e-13
+    assert status == SessionStatus.STUCK
+    assert abs(session.state["cart"].position[0] - 0.4) < 1e-10
+    assert {frozenset((one.a, one.b)) for one in session.touching} == {
+        frozenset(("cart", "block")),
+        frozenset(("ground", "block")),
+    }
+    session.drive("motor", -0.3)
+    for _ in range(12):
+        status = session.step()
+    assert status == SessionStatus.IDLE
+    assert abs(session.state["cart"].position[0] + 0.3) < 1e-12
+    assert abs(session.state["block"].position[0] - 0.5) < 1e-10  # nothing is pulled
+
+
+def test_drags_with_contacts_are_replayed_bit_by_bit_and_taken_back():
+    m = pushed()
+    session = m.session()
+    start = session.coordinates.copy()
+    for _ in range(2):  # the second time after a return to the start
+        record = session.record()
+        session.drive("motor", 0.2)
+        hand = session.grasp("block", (0, 0.05, 0))
+        hand.target = (0.3, 0.3, 0.1)
+        for _ in range(8):
+            session.step()
+        hand.target = (0.8, 0.0, 0.0)  # into the wall
+        for _ in range(20):
+            session.step()
+        assert session.touching
+        hand.release()
+        record.stop()
+        assert np.array_equal(record.replay(m).coordinates, session.coordinates)
+        session.restore()
+        assert np.array_equal(session.coordinates, start) and not session.touching

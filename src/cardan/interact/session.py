@@ -233,11 +233,6 @@ class Session:
                 f"collide {name!r}: a session does not consider collisions together with rate rows yet; remove one of "
                 "them from a copy: c = m.copy(); c.remove(…)"
             )
-        if system.signals:
-            raise ModelError(
-                f"collide {name!r}: a session does not consider collisions together with drivers yet; remove one of "
-                "them from a copy: c = m.copy(); c.remove(…)"
-            )
         parts = _apart.colliding(self._drawing.contents)
         for owner, solid in zip(parts.owners, parts.solids, strict=True):
             if solid.is_half_space and owner in self._numbers:
