@@ -147,6 +147,78 @@ def test_a_block_slides_or_tips_as_its_friction_and_its_shape_decide(friction, f
     assert balance(sim) < 1e-12
 
 
+def test_a_block_that_falls_comes_to_rest_and_its_energies_balance():
+    m, _ = block(0.0, 0.3)
+    m["b"].position = (0.0, 0.0, 0.4)
+    sim = m.simulate(2.0, m.assemble().state.with_rates(np.array([[3.0, 0.0, 0.0, 0.0, 0.0, 0.0]])), rtol=1e-9)
+    assert sim.ok
+    assert np.abs(sim.velocities("b")[-1]).max() < 1e-12
+    left = 3.0 - 0.3 * math.sqrt(2.0 * G * 0.3)
+    assert abs(sim.energy.lost_friction[-1] - 0.5 * left**2) < 1e-9
+    assert balance(sim) < 1e-9
+    assert sim.penetration < 1e-12
+
+
+def test_a_block_that_turns_while_it_slips_on_four_feet_is_not_decided_by_its_forces():
+    m, _ = block(0.0, 0.3)
+    for rates, ok in (([1.0, 0.0, 0.0, 0.0, 0.0, 0.0], True), ([1.0, 0.0, 0.0, 0.0, 0.0, 1.0], False)):
+        sim = m.simulate(0.1, m.assemble().state.with_rates(np.array([rates])), rtol=1e-9)
+        assert sim.ok is ok
+    assert sim.status is cd.SimulationStatus.CONTACTS
+    assert "contacts slip in different directions, and their forces are not unique" in sim.reason
+
+
+def test_a_ball_in_a_groove_slips_on_both_sides_until_it_rolls():
+    mu, radius = 0.4, 0.1
+    m = cd.Mechanism("groove", gravity=(0.0, 0.0, -G))
+    inertia = 0.4 * radius**2 * np.eye(3)
+    b = m.body("ball", position=(0.0, 0.0, radius * math.sqrt(2.0)), mass=1.0, inertia=inertia)
+    face = b.attach(cd.geometry.sphere(radius))
+    for side in (-1.0, 1.0):
+        frame = m.ground.frame((0.0, 0.0, 0.0), z=(side, 0.0, 1.0), x=(1.0, 0.0, -side))
+        m.contact(f"side {side:g}", m.ground.attach(cd.geometry.plane(), frame), face, unilateral=True, friction=mu)
+    start = m.assemble().state.with_rates(np.array([[0.0, 1.0, 0.0, 0.0, 0.0, 0.0]]))
+    sim = m.simulate(0.5, start, rtol=1e-9)
+    times = [event.time for event in sim.events if event.kind == "roll"]
+    slowing = math.sqrt(2.0) * mu * G + mu * G / (0.4 * math.sqrt(2.0))
+    assert len(times) == 2
+    assert np.abs(np.array(times) - 1.0 / slowing).max() < 1e-11
+    assert balance(sim) < 1e-12
+
+
+def test_a_ball_on_a_shaken_plate_slips_to_and_fro_and_its_friction_takes_the_work_of_the_motor():
+    m = cd.Mechanism("shaker", gravity=(0.0, 0.0, -G))
+    plate = m.body("plate", mass=5.0, inertia=np.eye(3))
+    x = (1.0, 0.0, 0.0)
+    guide = m.prismatic("guide", m.ground.frame((0.0, 0.0, 0.0), z=x), plate.frame((0.0, 0.0, 0.0), z=x))
+    m.drive("motor", guide, lambda t: 0.05 * (1.0 - cd.cos(20.0 * t)))
+    b = m.body("ball", position=(0.0, 0.0, 0.1), mass=1.0, inertia=0.004 * np.eye(3))
+    floor = plate.attach(cd.geometry.plane())
+    m.contact("on", floor, b.attach(cd.geometry.sphere(0.1)), unilateral=True, friction=0.2)
+    sim = m.simulate(1.0, rtol=1e-9, times=np.linspace(0.0, 1.0, 2001))
+    assert kinds(sim, "on") == ["closing"]  # its slip turns round, and never ends
+    force = sim.contact("on").force
+    assert np.allclose(np.linalg.norm(force[1:, :2], axis=1), 0.2 * G, rtol=1e-9)
+    power = sim.effort("motor") * sim.velocities("plate")[:, 0]
+    work = float(np.sum(0.5 * np.diff(sim.times) * (power[1:] + power[:-1])))
+    total = sim.energy.total + sim.energy.lost_friction
+    assert abs(total[-1] - total[0] - work) < 1e-3 * abs(work)
+
+
+def test_a_driver_that_pushes_against_a_closed_contact_is_named():
+    m = cd.Mechanism("press", gravity=(0.0, 0.0, -G))
+    b = m.body("ram", position=(0.0, 0.0, 0.2), mass=1.0, inertia=np.eye(3))
+    z = (0.0, 0.0, 1.0)
+    guide = m.prismatic("guide", m.ground.frame((0.0, 0.0, 0.0), z=z), b.frame((0.0, 0.0, 0.0), z=z))
+    floor = m.ground.attach(cd.geometry.plane())
+    m.contact("on", floor, b.attach(cd.geometry.sphere(0.1)), unilateral=True, friction=0.3)
+    m.drive("motor", guide, lambda t: 0.2 - 0.1 * t)
+    sim = m.simulate(2.0, rtol=1e-8)
+    assert sim.status is cd.SimulationStatus.LIMIT
+    assert "driver 'motor' pushes against closed contact 'on' at t = 1 s" in sim.reason
+    assert sim.penetration < 1e-12
+
+
 # -- Painlevé's rod ----------------------------------------------------------------------------------------------------
 
 

@@ -33,6 +33,7 @@ from cardan.dynamics.opening import DENSE, OpeningRun
 from cardan.dynamics.reactions import ConstraintForces
 from cardan.dynamics.rebound import DENSE as REBOUNDING
 from cardan.dynamics.rebound import ReboundRun
+from cardan.dynamics.sliding import UNDECIDED
 from cardan.dynamics.stepping import SteppedRun, UnsolvedContactsError
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
@@ -72,6 +73,11 @@ STATUS: Final = {
     tables.NOT_FINITE: (SimulationStatus.NOT_FINITE, "an acceleration is not finite"),
     tables.STEP_TOO_SMALL: (SimulationStatus.STEP_TOO_SMALL, "no step meets rtol"),
     tables.LOCKED: (SimulationStatus.LIMIT, "a driver pushes against a limit"),
+    UNDECIDED: (
+        SimulationStatus.CONTACTS,
+        "contacts slip in different directions, and their forces are not unique, but would decide the motion; use "
+        "fewer contacts, or m.collide with contacts='steps';",
+    ),
     DENSE: (SimulationStatus.EVENTS, "contacts hit each other too often for events; give them a smaller restitution"),
     REBOUNDING: (SimulationStatus.EVENTS, "limits are hit too often for events; give them a smaller restitution"),
     tables.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, f"the joints cannot be kept closed{SMALLER}"),
@@ -398,11 +404,13 @@ def _of_push(run: Integration, push: Push) -> str:
     e = run.equations
     drivers = {signal.name for _, signal in e.system.signals}
     word = ("driver" if drivers.issuperset(push.by) else "constraint") + ("s" if len(push.by) > 1 else "")
+    touching = {one.name for one in e.openings}
+    names = [e.stops[k].name for k in push.stops]
     sides = [f"{e.stops[k].name!r} ({'lower' if run.bounds['side'][k] < 0.0 else 'upper'})" for k in push.stops]
-    return (
-        f"{word} {listed(push.by)} {'push' if len(push.by) > 1 else 'pushes'} against "
-        f"{'limits' if len(sides) > 1 else 'limit'} {', '.join(sides)}"
-    )
+    against = f"{'limits' if len(sides) > 1 else 'limit'} {', '.join(sides)}"
+    if touching.intersection(names):
+        against = f"{'closed contacts' if len(names) > 1 else 'closed contact'} {', '.join(map(repr, names))}"
+    return f"{word} {listed(push.by)} {'push' if len(push.by) > 1 else 'pushes'} against {against}"
 
 
 def _contradicted_rates(run: Integration) -> str:
@@ -480,7 +488,7 @@ def _singular_reason(run: Integration) -> str:
     small = max(SINGULAR, math.sqrt(np.finfo(float).eps / tolerance) if tolerance > 0.0 else 0.0)
     for q in (run.q, run.tried_pose):
         jacobian = e.problem.with_floats(run.floats).jacobian(q)[1][e.equations] / np.sqrt(e.metric.ravel())
-        jacobian *= (run.active * (e.compliances == 0.0))[:, None]
+        jacobian *= ((run.active == 1.0) & (e.compliances == 0.0))[:, None]
         lengths = np.linalg.norm(jacobian, axis=1)
         if not np.isfinite(lengths).all() or not lengths.size:
             continue

@@ -23,7 +23,7 @@ from math import sqrt
 from cardan.dynamics import tables
 from cardan.dynamics._dual import dot_6
 from cardan.dynamics._equations import mass_values, solve
-from cardan.dynamics._stops import keep_gaps, pull_of, seek_event, strongest_of, update_values, worst_stop
+from cardan.dynamics._stops import EVENT_GAP, keep_gaps, pull_of, seek_event, strongest_of, update_values, worst_stop
 from cardan.dynamics.friction_tables import FREE, SLIP, STICK, Friction, Grip
 from cardan.dynamics.tables import BETWEEN, HISTORY, WIDTH, Control, MotionJob, Rule, Weights, Work
 from cardan.kernel.jit import evaluator, inner
@@ -34,6 +34,7 @@ MOST_TRIALS = 200  # of one step, to end at an event
 JAMMED = 1e-9  # a smaller pivot of the small system: no finite force
 ROUNDING = 1e-14  # of the largest multiplier
 TINY = 1e-100  # rows that are kept, but no equations, have smaller scales
+SLOW = 1e-9  # of the extent [1/s]: the end of a slower slip is not seen where its velocity is rounding
 NAN = float("nan")
 
 
@@ -315,7 +316,7 @@ def _watch(op, ints, floats, q, v, multipliers, unused, memory):
         if grip.mode == SLIP:
             before = -grip.speed
             gap = -speed_of(job, control, grip, v, work)
-            e = pull_of(gap, before, control.length)
+            e = pull_of(gap, before, control.length if grip.speed < SLOW * control.length else 0.0)
         else:
             before = grip.excess
             gap = excess_of(grip, multipliers, work)
@@ -325,10 +326,18 @@ def _watch(op, ints, floats, q, v, multipliers, unused, memory):
             first = int(grip.stop)
             start = before / max(-before, abs(gap), 1e-300)
             friction.event = float(k + 1)
+    if largest > 0.0:
+        friction.passed = friction.event
+        friction.passed_stop = float(first)
     repeats = seek_event(job, control, q, v, multipliers, (largest, first, start), work)
     if repeats and friction.trials > MOST_TRIALS:
         control.event = float(first + 1)
         repeats = False
+    if (
+        control.event != 0.0 and largest < -EVENT_GAP
+    ):  # the last try was before the event: it is the one that was passed
+        friction.event = friction.passed
+        control.event = friction.passed_stop + 1.0
     return 1 if repeats else 0
 
 

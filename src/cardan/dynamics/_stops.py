@@ -18,9 +18,10 @@ the axes of bodies, and those of a body that rotates uniformly are constant.  KE
 from math import sqrt
 
 from cardan.dynamics import tables
-from cardan.dynamics._equations import RESIDUAL, retract
+from cardan.dynamics._dual import subtract_times
+from cardan.dynamics._equations import RESIDUAL, mass_values, retract
 from cardan.dynamics.friction_tables import SHARED
-from cardan.dynamics.tables import WIDTH, Bound, Control, MotionJob, Stop, Work
+from cardan.dynamics.tables import WIDTH, Bound, Control, MotionJob, Pattern, Stop, Work
 from cardan.kernel.jit import evaluator, inner
 from cardan.kernel.memory import tail
 from cardan.solvers._job import evaluate
@@ -78,19 +79,59 @@ def moved_values(job, control, q, v, work):
 
 
 @inner
+def has_rows(job, work):
+    """Whether Ĵ has the rows of all stops that do not hold."""
+    for k in range(job.stop_count):
+        if Bound(job.bounds, k).side == 0.0 and work.scales[Stop(job.stops, k).equation] == 0.0:
+            return False
+    return True
+
+
+@inner
+def update_rates(job, v, work):
+    """SCRATCH ← J v, scaled by D, behind M^½ v."""
+    roots = mass_values(job).roots
+    n6 = WIDTH * job.bodies
+    scratch = work.scratch
+    for i in range(n6):
+        scratch[i] = v[i] * roots[i]
+    for i in range(job.equations):
+        scratch[n6 + i] = 0.0
+    subtract_times(Pattern(job.pattern), work.jacobian, scratch, tail(scratch, n6))
+
+
+@inner
+def rate_of(job, number, work):
+    """The rate of the coordinate of a stop, from SCRATCH."""
+    equation = Stop(job.stops, number).equation
+    return work.scratch[WIDTH * job.bodies + equation] / work.scales[equation]
+
+
+@inner
 def keep_gaps(job, control, q, v, multipliers, work):
-    """Store the gaps, coordinates and rates of all stops at the start of a step."""
-    values = update_values(job, q, work)
+    """Store the gaps, coordinates and rates of all stops at the start of a step.
+
+    If Ĵ has their rows, VALUES are those of SEEK, and rates J v.
+    """
+    is_direct = has_rows(job, work)
+    if control.known == 0.0 or not is_direct:
+        update_values(job, q, work)
+    values = work.values
     for k in range(job.stop_count):
         bound = Bound(job.bounds, k)
         before = bound.gap
         bound.gap = gap_of(job, k, values, multipliers)
         bound.start = coordinate_of(job, k, values) if bound.side == 0.0 else before
         bound.rate = control.step if control.known > 0.0 else 0.0
-    values = moved_values(job, control, q, v, work)
+    if is_direct:
+        update_rates(job, v, work)
+    else:
+        moved_values(job, control, q, v, work)
     for k in range(job.stop_count):
         bound = Bound(job.bounds, k)
-        if bound.side == 0.0:
+        if bound.side == 0.0 and is_direct:
+            bound.rate = rate_of(job, k, work)
+        elif bound.side == 0.0:
             bound.rate = (coordinate_of(job, k, values) - bound.start) / (DIFFERENCE * control.step)
     control.turn_step = control.most_turn / largest_spin(job, v)
 
@@ -131,11 +172,18 @@ def passed_within(job, control, q, v, multipliers, work):
             s, summit = summit_of(bound.start, bound.gap, gap, bound.rate / h)
             if s < 1.0 and summit > SUMMIT * (min(bound.gap, gap) - summit):
                 part = s  # a push that may end and begin again
-    values = moved_values(job, control, q, v, work)
+    is_direct = has_rows(job, work)
+    if is_direct:
+        update_rates(job, v, work)
+    else:
+        moved_values(job, control, q, v, work)
     for k in range(job.stop_count):
         bound = Bound(job.bounds, k)
         first = h * bound.rate
-        last = (coordinate_of(job, k, values) - bound.finish) / DIFFERENCE
+        if is_direct and bound.side == 0.0:
+            last = h * rate_of(job, k, work)
+        else:
+            last = (coordinate_of(job, k, work.values) - bound.finish) / DIFFERENCE
         if bound.side == 0.0 and first * last < 0.0:
             change = bound.finish - bound.start
             square = 3.0 * change - 2.0 * first - last

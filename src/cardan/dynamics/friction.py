@@ -28,6 +28,7 @@ SLIPPING: Final = 1e-6  # likewise where a contact slips, since FASTER makes rou
 JAMMED: Final = 1e-9  # of G_nn: a smaller factor of N
 INDEPENDENT: Final = 1e-9  # of a diagonal entry of G: a smaller rest is that of a dependent row
 CARRIED: Final = 1e-12  # of a diagonal entry of J_c M⁻¹ J_cᵀ: joints alone hold a direction with a smaller G
+DECIDING: Final = 1e-6  # of the friction forces: a smaller effect of their shares is that of rounding
 STEPS: Final = 60  # of a bisection
 GAIN: Final = 1e-12  # of the products of speeds and impulses: a larger positive work is a gain
 
@@ -135,16 +136,18 @@ def choose(G: FloatArray, b: FloatArray, slips: FloatArray, coefficients: FloatA
     return Choice(opens, sticks, directions, r, after)
 
 
-def independent(G: FloatArray, carried: FloatArray, order: list[int]) -> tuple[list[int], bool]:
-    """Rows of G, taken in order, that are independent, and whether others depend on them.
+def independent(G: FloatArray, carried: FloatArray, normals: list[int], tangents: list[int]) -> tuple[list[int], bool]:
+    """Rows of G, normal ones first, that are independent, and whether others depend on them.
 
-    carried, shape (rows,): the diagonal of J_c M⁻¹ J_cᵀ; directions that the joints alone hold are neither.
+    carried, shape (rows,): the diagonal of J_c M⁻¹ J_cᵀ; directions that joints and drivers alone hold are neither.
+    Normal ones of these are chosen, too: drivers that push there contradict them.
     """
     chosen: list[int] = []
     depend = False
     basis: list[FloatArray] = []  # rows of the factor of Cholesky, by columns of G
-    for i in order:
+    for i in [*normals, *tangents]:
         if not G[i, i] > CARRIED * carried[i]:
+            chosen += [i] if i in normals else []
             continue
         row = G[i].copy()
         for line in basis:
@@ -155,3 +158,18 @@ def independent(G: FloatArray, carried: FloatArray, order: list[int]) -> tuple[l
         else:
             depend = True
     return chosen, depend
+
+
+def decides(normal: FloatArray, drag: FloatArray) -> bool:
+    """Whether the friction of contacts that slip depends on a choice of their normal forces that is not unique.
+
+    normal, shape (contacts, contacts): of G, its normal components.  drag, shape (unknowns, contacts): the friction
+    forces for unit normal forces, or what they do, scaled.
+    """
+    sizes = np.sqrt(np.maximum(np.diag(normal), 0.0))
+    if not sizes.any():
+        return False
+    scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
+    values, vectors = np.linalg.eigh(normal * scale[:, None] * scale)
+    free = scale[:, None] * vectors[:, values <= INDEPENDENT * values[-1]]
+    return bool(free.size and np.abs(drag @ free).max() > DECIDING * np.abs(drag * np.abs(free).max()).max())

@@ -41,6 +41,8 @@ class Friction(Table):
 
     count: Float
     event: Float  # 1 + the contact that begins to slip, or stops; 0
+    passed: Float  # the event, and its stop, of the last try that was too long
+    passed_stop: Float
     is_jammed: Float  # whether no finite force was found
     stages: Float  # of Runge–Kutta steps; 0: of Adams' method
     trials: Float  # of a step that is to end at an event

@@ -44,7 +44,7 @@ def find_push(run: Any, q: FloatArray, time: float) -> Push | None:
     e: Equations = run.equations
     held = np.flatnonzero(run.bounds["side"])
     own = e.stop_table["equation"][held]
-    is_fixed = run.active > 0.0
+    is_fixed = run.active == 1.0  # others are kept without effect
     is_fixed[own] = False
     is_fixed[e.joint_inertias.equations] = False
     jacobian = e.problem.with_floats(run.floats).jacobian(q)[1][e.equations] * e.problem.scales[e.problem.rows :]

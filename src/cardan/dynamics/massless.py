@@ -68,7 +68,7 @@ class _Massless:
         p = equations.problem.with_floats(floats)
         self.unit: FloatArray = p.scales[p.rows :]  # L or 1 of each unknown
         whole = _sparse(p, q)[equations.equations].multiply(self.unit[None, :]).tocsr()
-        weights = p.scales[: p.rows][equations.equations] * active
+        weights = p.scales[: p.rows][equations.equations] * (active == 1.0)
         lengths = weights * np.sqrt(np.asarray(whole.multiply(whole).sum(axis=1)).ravel())
         weights = weights * LONG_ROW / np.maximum(lengths, LONG_ROW)
         self.matrix = whole.multiply(weights[:, None]).tocsc()[:, self.columns]

@@ -19,7 +19,7 @@ from cardan.dynamics.contact_events import ContactEvent, ContactEventKind
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.friction_tables import SHARED, STICK
 from cardan.dynamics.integrate import REACHED, RESTING
-from cardan.dynamics.sliding import SlidingRun, pair
+from cardan.dynamics.sliding import UNDECIDED, SlidingRun, pair
 from cardan.errors import ModelError
 from cardan.system import tables as layout
 from cardan.system.state import FloatArray
@@ -67,6 +67,8 @@ class OpeningRun(SlidingRun):
         ]
         if frozenset(names) != (self.shared[-1][1] if self.shared else frozenset()):
             self.shared.append((self.time, frozenset(names)))
+        if self._is_undecided and status == tables.RUNNING:
+            return UNDECIDED
         return DENSE if self._is_dense() and status == tables.RUNNING else status
 
     def _refuse_overlaps(self) -> None:

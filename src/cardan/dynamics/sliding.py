@@ -31,6 +31,7 @@ _friction = LazyModule("cardan.dynamics._friction")
 NUDGE: Final = 1e-12  # of the speeds: the approach that begins a shock
 CHANGE_STEP: Final = 1e-13  # of a step: the time at which held contacts begin to slip is not sought nearer
 CHANGE_KNOWN: Final = 1e-3  # likewise: how they slip is read where it is clear
+UNDECIDED: Final = 3 + tables.LOCKED  # status of a run: forces that are not unique decide the motion
 TURNING: Final = 1e-6  # rad/s: bodies that turn relative to each other roll
 
 
@@ -62,6 +63,7 @@ class SlidingRun(Integration):
         self._begun: dict[int, FloatArray] = {}  # by number: directions of contacts that begin to slip now
         self._parted: set[int] = set()  # numbers of contacts that open now
         self.shared: list[tuple[float, frozenset[str]]] = []  # from a time on, contacts whose forces are not unique
+        self._is_undecided = False  # whether forces that are not unique decide the motion
         self._sought = -np.inf  # s: where held contacts were last seen to change
         self.contact_error = 0.0
         self._grips = [k for k, one in enumerate(equations.openings) if one.friction[0] > 0.0]
@@ -72,6 +74,7 @@ class SlidingRun(Integration):
         super().__init__(equations, *given, **options)
         for equation in self._tangents.values():
             self.active[equation] = 0.0
+        self.active[equations.stop_table["equation"][self._first :]] = FADED  # their rows give the rates of gaps
 
     def _fill_grips(self, e: Equations) -> None:
         """The tables of contacts with friction."""
@@ -210,6 +213,8 @@ class SlidingRun(Integration):
             if is_going and is_new and self._change() is not None:
                 status = self._seek_change(mark, numbers)
                 self._sought = self.time
+            if status in (tables.RUNNING, tables.DONE) and self._is_undecided:
+                return UNDECIDED
         return status
 
     def _change(self) -> tuple[dict[int, FloatArray], set[int]] | None:
@@ -226,6 +231,7 @@ class SlidingRun(Integration):
         self._begun = {k: base.copy() for k, base in begun.items() if np.abs(base).max() > 0.0}
         found = self._choice(on, local, free)
         self._begun = {}
+        self._is_undecided = self._decides(on, found, local)
         slips = {k: found.directions[i] for i, k in enumerate(on) if self._mode(k) == STICK and not found.sticks[i]}
         parted = {k for i, k in enumerate(on) if found.opens[i]}
         slips = {k: direction for k, direction in slips.items() if k not in parted}
@@ -299,7 +305,7 @@ class SlidingRun(Integration):
 
     def _hold(self, k: int, factor: float, mode: float, side: float = -1.0) -> None:
         """Whether the rows of a closed contact are equations: of the gap, and tangential ones."""
-        self.active[self.equations.stop_table["equation"][k]] = factor
+        self.active[self.equations.stop_table["equation"][k]] = factor or FADED
         self.bounds["side"][k] = side
         if k in self._tangents:
             grip = self._grips.index(k - self._first)
@@ -313,7 +319,8 @@ class SlidingRun(Integration):
         tangential = [3 * i + 1 + j for i in closed if found.sticks[i] for j in range(len(self._tangents[on[i]]))]
         inverse = 1.0 / self.equations.metric.ravel()
         carried = np.einsum("ij,j,ij->i", local.rows, inverse, local.rows)
-        chosen, depend = friction.independent(local.G, carried, [3 * i for i in closed] + tangential)
+        chosen, depend = friction.independent(local.G, carried, [3 * i for i in closed], tangential)
+        self._is_undecided = depend and self._decides(on, found, local)
         for i, k in enumerate(on):
             if found.opens[i]:
                 self._set_side(k, 0.0)
@@ -334,6 +341,19 @@ class SlidingRun(Integration):
                 self.grips["base"][grip] = self.grips["slide"][grip] = found.directions[i]
                 if before[grip] == STICK:
                     self._tell(k, ContactEventKind.SLIP, float(np.hypot(*local.u[i, 1:])))
+
+    def _decides(self, on: list[int], found: friction.Choice, local: Local) -> bool:
+        """Whether shares of forces that are not unique decide how contacts slip."""
+        closed = [i for i in range(len(on)) if not found.opens[i]]
+        slip = [k in self._tangents and not found.sticks[i] for i, k in enumerate(on)]
+        drag = np.zeros((self.v.size, len(closed)))
+        for j, i in enumerate(closed):
+            if slip[i]:
+                mu = self.equations.openings[on[i] - self._first].friction[1]
+                drag[:, j] = mu * local.response[:, 3 * i + 1 : 3 * i + 3] @ found.directions[i]
+        drag *= np.sqrt(self.equations.metric.ravel())[:, None]
+        normals = [3 * i for i in closed]
+        return bool(drag.any()) and friction.decides(local.G[np.ix_(normals, normals)], drag)
 
     def _is_turning(self, k: int) -> bool:
         """Whether the bodies of a contact turn relative to each other."""
