@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.clashes import Clashes
     from cardan.analysis.contact_record import ContactEvent, ContactEventKind, ContactHistory
-    from cardan.analysis.costs import Cost, final, integral, mean, peak
+    from cardan.analysis.costs import Cost, final, integral, mean, misfit, peak
     from cardan.analysis.elastic_motion import FlexibleSimulation
     from cardan.analysis.equilibrium import Equilibrium
     from cardan.analysis.gradient import Gradient
@@ -151,7 +151,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "analysis.batch_result": "BatchResult",
     "analysis.clashes": "Clashes",
-    "analysis.costs": "Cost final integral mean peak",
+    "analysis.costs": "Cost final integral mean misfit peak",
     "analysis.elastic_motion": "FlexibleSimulation",
     "analysis.equilibrium": "Equilibrium",
     "analysis.gradient": "Gradient",
@@ -302,6 +302,7 @@ __all__ = [
     "load_step",
     "log",
     "mean",
+    "misfit",
     "mm",
     "norm",
     "peak",

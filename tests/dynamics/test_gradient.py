@@ -387,6 +387,17 @@ def test_an_effort_that_is_not_unique_is_refused() -> None:
         sim.gradient(cd.final(lambda s: s.effort("coil")))
 
 
+def test_a_limit_that_does_not_act_changes_nothing() -> None:
+    found = []
+    for bound in (None, 3.0):
+        m = make_rsur(RSUR)
+        if bound:
+            m.limit("stop", m["A"], lower=-bound, upper=bound)
+        g = m.simulate(0.2, state=start_of("rsur"), step=STEP).gradient(rsur_cost())
+        found.append([g.value, *rsur_found(g).values()])
+    assert found[0] == pytest.approx(found[1], rel=1e-9, abs=1e-11)
+
+
 def test_a_step_that_does_not_divide_the_duration() -> None:
     start = start_of("rsur")
     cost = cd.final(lambda s: s.coordinate("A"))
@@ -412,7 +423,7 @@ ANGLE = cd.final(lambda s: s.coordinate("A"))
 
 
 def with_limit(m: cd.Mechanism) -> None:
-    m.limit("stop", m["A"], lower=-3.0, upper=3.0)
+    m.limit("stop", m["A"], lower=-0.001, upper=3.0)
 
 
 def with_function(m: cd.Mechanism) -> None:
@@ -431,7 +442,7 @@ REFUSED = {
     "rk4": (None, {"method": "rk4"}, "method is 'rk4'"),
     "generalized_alpha": (None, {"method": "generalized_alpha"}, "generalized_alpha"),
     "baumgarte": (None, {"stabilization": "baumgarte"}, "stabilization is 'baumgarte'"),
-    "limit": (with_limit, {}, "'stop' is a limit"),
+    "limit": (with_limit, {}, "a limit or contact acts .'stop'"),
     "function": (with_function, {}, "load 'branching' is a function that Python calls"),
     "rates": (with_rates, {}, "constraints of rates"),
     "inertia": (lambda m: setattr(m["A"], "inertia", 0.1), {}, "joints have inertias"),
@@ -521,6 +532,34 @@ def test_arguments_of_costs_are_checked() -> None:
         made = pendulum()
         made.friction("rub", made["A"], viscous=0.1)
         _ = made.simulate(0.01, step=STEP).gradient(ANGLE).of("rub").mass
+
+
+def test_a_misfit_is_that_of_measured_values() -> None:
+    t = [0.0, 0.012, 0.1]
+    y = [0.1, -0.2, 0.3]
+
+    def run(gravity: float) -> cd.Simulation:
+        return pendulum(gravity).simulate(0.1, step=STEP)
+
+    cost = cd.misfit(lambda s: s.coordinate("A"), t, y)
+    g = run(9.81).gradient(cost)
+    angles = run(9.81).coordinate("A")
+    assert g.value == pytest.approx(np.mean((angles[[0, 12, 100]] - y) ** 2), rel=1e-12)
+    expected = differences(lambda x: value_at(run(x), cost), 9.81, 1e-2)
+    assert -g.gravity[1] == pytest.approx(expected, rel=1e-8)
+    with pytest.raises(cd.ModelError, match=r"t = 0.0125 s"):
+        run(9.81).gradient(cd.misfit(lambda s: s.time, [0.0125], [1.0]))
+    for times, values in (([0.0, 0.1], [1.0]), ([], []), ([0.0], [np.nan]), ("x", [1.0])):
+        with pytest.raises(cd.ModelError):
+            cd.misfit(lambda s: s.time, times, values)
+
+
+def test_quadrature_of_equal_steps_is_that_of_all_polynomials() -> None:
+    t = np.linspace(0.3, 1.7, 31)
+    uneven = t.copy()
+    uneven[7] += 1e-7
+    assert costs.quadrature(t) == pytest.approx(costs.quadrature(uneven), abs=1e-6)
+    assert costs.quadrature(t) @ t**3 == pytest.approx((1.7**4 - 0.3**4) / 4.0, rel=1e-14)
 
 
 def test_quadrature_is_exact_for_cubic_polynomials() -> None:

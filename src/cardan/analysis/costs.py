@@ -19,20 +19,24 @@ from cardan.errors import ModelError
 from cardan.system import check
 from cardan.system.state import FloatArray
 
+MADE_OF: Final = "cd.final, cd.integral, cd.mean, cd.peak or cd.misfit"
+EVEN: Final = 1e-9  # relative: steps that differ by less are equal
+AT_STEP: Final = 1e-6  # of a step: a measured value this near to its end is there
 NODES: Final = 4  # of the polynomial that a quadrature integrates between two steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cost:
-    """A number that depends on a run: made by cd.final, cd.integral, cd.mean, cd.peak, and by arithmetic with these.
+    """A number that depends on a run: made by cd.final, cd.integral, cd.mean, cd.peak, cd.misfit, and by arithmetic.
 
-    ``operation``: "final", "integral", "mean", "peak", "number", or one of + * / **.
+    ``operation``: "final", "integral", "mean", "peak", "misfit", "number", or one of + * / **.
     """
 
     operation: str
     terms: tuple[Cost, ...] = ()
     function: Callable[..., Any] | None = None
     value: float = 0.0  # of a number; the power p of a peak
+    measured: tuple[FloatArray, FloatArray] | None = None  # times and values of a misfit
 
     def __add__(self, other: Any) -> Cost:
         return Cost("+", (self, lifted(other)))
@@ -162,6 +166,25 @@ def peak(function: Callable[[Any], Any], p: float = 16) -> Cost:
     return _functional("peak", function, power)
 
 
+@explained
+def misfit(function: Callable[[Any], Any], times: Any, values: Any) -> Cost:
+    """1/n Σ (e(tₖ) − yₖ)²: how far a run is from n measured values y; see :func:`cardan.final`.
+
+    times [s]: of the values, at steps of the run.
+    """
+    try:
+        t, y = (np.array(given, dtype=np.float64) for given in (times, values))
+    except (TypeError, ValueError):
+        raise ModelError("times and values of cd.misfit must be lists of numbers") from None
+    if t.ndim != 1 or t.shape != y.shape or not t.size or not (np.isfinite(t).all() and np.isfinite(y).all()):
+        raise ModelError(
+            f"times and values of cd.misfit have the shapes {t.shape} and {y.shape}; they must be lists of as many "
+            "finite numbers"
+        )
+    made = _functional("misfit", function)
+    return Cost("misfit", function=made.function, measured=(t, y))
+
+
 def quadrature(times: FloatArray) -> FloatArray:
     """Weights of ∫ e dt for values at these times, shape (times,): local polynomials of degree three."""
     count = len(times)
@@ -169,9 +192,14 @@ def quadrature(times: FloatArray) -> FloatArray:
     if count < 2:
         return weights
     width = min(NODES, count)
+    unit = np.diff(times)
+    if count > 2 * NODES and np.ptp(unit) <= EVEN * unit[0]:  # all steps are equal: those of the first ones, mirrored
+        ends = quadrature(times[: 2 * NODES])[:NODES]
+        weights[:] = unit.mean()
+        weights[:NODES], weights[-NODES:] = ends, ends[::-1]
+        return weights
     k = np.arange(count - 1)
     first = np.clip(k - 1, 0, count - width)
-    unit = np.diff(times)
     places = first[:, None] + np.arange(width)
     nodes = (times[places] - times[k, None]) / unit[:, None]
     powers = nodes[:, None, :] ** np.arange(width)[None, :, None]
@@ -183,6 +211,11 @@ def quadrature(times: FloatArray) -> FloatArray:
 def reduced(cost: Cost, values: FloatArray, times: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
     """A functional of the values of e at the steps, and its derivatives by them."""
     slopes = np.zeros(len(values))
+    if cost.measured is not None:
+        places = _places(cost.measured[0], times)
+        rest = values[places] - cost.measured[1]
+        np.add.at(slopes, places, 2.0 / len(rest) * rest)
+        return float(rest @ rest) / len(rest), slopes
     span = float(times[-1] - times[0]) or 1.0
     if cost.operation == "final":
         slopes[-1] = 1.0
@@ -199,3 +232,15 @@ def reduced(cost: Cost, values: FloatArray, times: FloatArray, weights: FloatArr
         return math.nan, slopes
     found = total ** (1.0 / p)
     return largest * found, found / total * weights / span * scaled ** (p - 1.0) * np.sign(values)
+
+
+def _places(wanted: FloatArray, times: FloatArray) -> Any:
+    """The steps at some times; ModelError if there is no step."""
+    places = np.clip(np.searchsorted(times, wanted), 1, len(times) - 1)
+    places -= wanted - times[places - 1] < times[places] - wanted
+    step = np.diff(times).min(initial=np.inf)
+    off = np.abs(times[places] - wanted)
+    if not (off <= AT_STEP * step).all():
+        t = wanted[off > AT_STEP * step][0]
+        raise ModelError(f"a value of cd.misfit is at t = {t:g} s, where the run has no step; use constant steps to it")
+    return places

@@ -53,8 +53,10 @@ def check_run(simulation: Simulation) -> Integration:
     stabilization = STABILIZATIONS[int(run.control.stabilization)]
     if stabilization != "projection":
         raise _refused(f"its stabilization is {stabilization!r}", "use 'projection'")
-    if simulation.events:
-        raise _refused(f"it has events, the first at t = {simulation.events[0].time:g} s", "leave out what causes them")
+    if simulation.events or run.bounds["side"].any():
+        what = ", ".join(dict.fromkeys(repr(getattr(one, "limit", "a contact")) for one in simulation.events))
+        times = [one.time for one in simulation.events] or [run.first]
+        raise _refused(f"a limit or contact acts ({what}, first at t = {times[0]:g} s)", "give wider bounds")
     _check_contents(simulation)
     _check_equations(run)
     return run
@@ -101,8 +103,8 @@ def _check_equations(run: Integration) -> None:
     for word, value in vars(e).items():
         if word not in OF_EQUATIONS.split() and _is_there(value):
             raise _refused(f"its equations have {word}", "leave them out")
-    if e.stops:
-        raise _refused(f"{e.stops[0].name!r} is a limit", "remove it, if it does not act")
+    if (e.bounds["lower"] == e.bounds["upper"]).any():
+        raise _refused(f"{e.stops[0].name!r} is a limit without play", "use a driver")
     if e.is_massless:
         names = [name for name, own in zip(e.system.names, e.masses, strict=True) if not own.all()]
         raise _refused(f"body {names[0]!r} has no mass or no inertia", "give it both")

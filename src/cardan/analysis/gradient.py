@@ -40,6 +40,7 @@ from cardan.system.formulas import Parameter
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
 
+DEPENDENT: Final = 1e-10  # of the largest singular value: smaller ones are of redundant equations
 FOLLOWS: Final = 1e-7  # of ∂f: a larger rest that no motion removes means that a change locks the joints
 SAME_TIME: Final = 1e-9  # of a step
 MANY: Final = 1 << 40  # steps
@@ -288,20 +289,21 @@ class Gradient:
         """Which changes of the points of a joint contradict its other equations, or those of other joints."""
         e, R = self._simulation._equations, self._course.R
         q, spare = self._first_pose(), self._raw.sweep.floats
-        jacobian = e.problem.jacobian(q)[1][e.equations]
+        holding = self._raw.holding
+        jacobian = e.problem.jacobian(q)[1][holding]
         own = np.linalg.svd(jacobian, full_matrices=False)
         left = own[0][:, own[1] > FOLLOWS * own[1][0]]
         names = dict(enumerate(self._system.names)) | {-1: "ground"}
         rows = {row.start for row in e.system.rows if row.constraint == joint.name}
         locking = np.zeros((2, 3), dtype=bool)
         for end, axis in np.ndindex(2, 3):
-            change = np.zeros(e.equations.size)
+            change = np.zeros(holding.size)
             for sign in (1.0, -1.0):
                 floats = spare.copy()
                 for place, body in _points(e.system, rows):
                     if index[names[body]] == end:
                         floats[place : place + 3] += sign * (R[body].T[:, axis] if body >= 0 else np.eye(3)[axis])
-                change += 0.5 * sign * e.problem.with_floats(floats).jacobian(q)[0][e.equations]
+                change += 0.5 * sign * e.problem.with_floats(floats).jacobian(q)[0][holding]
             rest = change - left @ (left.T @ change)
             locking[end, axis] = np.linalg.norm(rest) > FOLLOWS * np.linalg.norm(change)
         return locking
@@ -383,14 +385,15 @@ def _of_assembly(simulation: Simulation, raw: Raw) -> FloatArray:
         bars[k, 3:] += np.cross(np.cross(v[3:], R[k].T @ frames[k, :3]), A[k].T @ raw.v[k, :3])
     right = np.einsum("bij,bi->bj", roots, bars).ravel()
     weights = np.zeros(len(jacobian))
-    weights[e.equations] = np.linalg.lstsq(scaled[e.equations].T, right, rcond=1e-10)[0]
+    rows = raw.holding
+    weights[rows] = np.linalg.lstsq(scaled[rows].T, right, rcond=DEPENDENT)[0]
     return raw.pull(q, -weights)
 
 
 def gradient(simulation: Simulation, cost: Any, parameters: Iterable[Any] | None = None) -> Gradient:
     """See :meth:`Simulation.gradient`."""
     if not isinstance(cost, Cost):
-        raise ModelError(f"the cost is {cost!r}; it must be made of cd.final, cd.integral, cd.mean or cd.peak")
+        raise ModelError(f"the cost is {cost!r}; it must be made of {costs.MADE_OF}")
     if isinstance(parameters, str | Parameter):
         raise ModelError(f"parameters is {parameters!r}; it must be a list of parameters or their names")
     run = check_run(simulation)

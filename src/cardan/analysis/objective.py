@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cardan.analysis.costs import Cost
+from cardan.analysis.costs import MADE_OF, Cost
 from cardan.analysis.simulate import simulate
 from cardan.analysis.simulation_options import SimulationOptions
 from cardan.calls import explains
@@ -76,7 +76,7 @@ def objective(
 ) -> Objective:
     """See :meth:`cardan.Mechanism.objective`."""
     if not isinstance(cost, Cost):
-        raise ModelError(f"the cost is {cost!r}; it must be made of cd.final, cd.integral, cd.mean or cd.peak")
+        raise ModelError(f"the cost is {cost!r}; it must be made of {MADE_OF}")
     if isinstance(over, str | Parameter):
         raise ModelError(f"over is {over!r}; it must be a list of parameters or their names")
     names = tuple(dict.fromkeys(map(drawing.contents.parameter_name, over)))

@@ -65,6 +65,12 @@ class Raw:
     mismatch: float
     sweep: Sweep
 
+    @property
+    def holding(self) -> IntArray:
+        """Rows of the equations that hold: those of limits that are not reached do not."""
+        rows: IntArray = self.sweep.equations.equations[self.sweep.active != 0.0]
+        return rows
+
     def pull(self, q: FloatArray, weights: FloatArray) -> FloatArray:
         """The gradient of Σ weights · f(q) by the floats of the system; weights, shape (rows,): of all rows."""
         e = self.sweep.equations
@@ -93,7 +99,7 @@ class Sweep:
         self._is_redundant = redundant
         self.equations, self.rows = e, np.ascontiguousarray(rows)
         self._start = np.concatenate(start)
-        self._run, self.floats = run, run.floats
+        self._run, self.floats, self.active = run, run.floats, run.active
         tableau = TABLEAUS[START]
         self._is_uneven = bool((orders[1:FIXED_ORDER] > 0).any())
         self.orders = orders
