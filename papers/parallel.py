@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cardan.analysis.options import SpringOptions
 from cardan.coordinates import formulations
 from cardan.coordinates.parallel_springs import SharedJob, Shares, Tables
 from cardan.errors import ModelError
@@ -54,6 +55,51 @@ def chain(links: int, *, far: Vector | None = None) -> Mechanism:
         end = body.point(half)
     m.spherical(f"ball_{links + 1}", end, m.ground.point(far_end(links) if far is None else far))
     return m
+
+
+def hinge_chain(links: int) -> Mechanism:
+    """The same chain with hinges about y."""
+    m = Mechanism(f"hinges_{links}")
+    y = (0.0, 1.0, 0.0)
+    end = m.ground.frame(z=y)
+    for k, pose in enumerate(zigzag(links).tolist()):
+        body = m.body(f"link_{k + 1}", position=pose[:3], orientation=pose[3:])
+        m.revolute(f"hinge_{k + 1}", end, body.frame((-0.5, 0.0, 0.0), z=y))
+        end = body.frame((0.5, 0.0, 0.0), z=y)
+    m.revolute(f"hinge_{links + 1}", end, m.ground.frame(far_end(links), z=y))
+    return m
+
+
+def tree(links: int) -> Mechanism:
+    """A binary tree of unit links along x with ball joints; the first is pinned at the origin."""
+    m = Mechanism(f"tree_{links}")
+    ends: list[Any] = [m.ground.point()]
+    for k in range(links):
+        depth = (k + 1).bit_length() - 1
+        body = m.body(f"link_{k + 1}", position=(depth + 0.5, 0.0, 0.0))
+        m.spherical(f"ball_{k + 1}", ends[(k + 1) // 2], body.point((-0.5, 0.0, 0.0)))
+        ends.append(body.point((0.5, 0.0, 0.0)))
+    return m
+
+
+def iterations(m: Mechanism, seed: int, most: int = 20_000) -> int | None:
+    """Spring iterations with the papers' k, to gaps of TOLERANCE, from scattered links; None if ``most`` do not do.
+
+    Every link of the drawn mechanism is moved by up to ± ½ in each direction, at a random orientation.
+    """
+    rng, state = np.random.default_rng(seed), m.state
+    places = state.positions + rng.uniform(-0.5, 0.5, state.positions.shape)
+    quaternions = rng.standard_normal(state.quaternions.shape)
+    poses = np.hstack([places, quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)])
+    start = state.moved({name: (pose[:3], pose[3:]) for name, pose in zip(state.names, poses, strict=True)})
+    found = m.assemble(
+        start,
+        method="gradient",
+        spring=SpringOptions(gain=GAIN),
+        max_iterations=most,
+        tolerance=4.0 * TOLERANCE / m.system.judged_length,  # a quarter of it is aimed at
+    )
+    return found.iterations if found.ok and found.iterations < most else None
 
 
 def far_end(links: int) -> Vector:

@@ -166,3 +166,14 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
     monkeypatch.setattr(parallel_springs._shares, "move_groups", fail)
     with pytest.raises(ZeroDivisionError):
         springs.run(3, 2)
+
+
+def test_iterations_grow_in_trees_and_chains_of_hinges():
+    """From scattered links; in chains of balls they hardly do."""
+    balls = [parallel.iterations(parallel.chain(links), 1) for links in (20, 80)]
+    trees = [parallel.iterations(parallel.tree(links), 1) for links in (20, 80)]
+    assert balls[1] < 1.5 * balls[0]
+    assert trees[0] > 3 * balls[0]
+    assert trees[1] > 2 * trees[0]
+    assert parallel.iterations(parallel.hinge_chain(20), 1, 5 * balls[0]) is None
+    assert parallel.iterations(parallel.hinge_chain(20), 1) > 10 * balls[0]

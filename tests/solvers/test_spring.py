@@ -192,7 +192,22 @@ def test_all_formulations_are_bitwise_equal_for_any_number_of_workers():
     start = random_start(m, 5)
     for formulation in formulations.CHOICES:
         limits = {"method": "gradient", "formulation": formulation, "max_iterations": 20}
-        assert same(m.assemble(start, **limits), m.assemble(start, workers=2, **limits)), formulation
+        one = m.assemble(start, **limits)
+        assert same(one, m.assemble(start, workers=1, **limits)), formulation
+        if formulation in ("manifold", "euler_angles"):
+            assert same(one, m.assemble(start, workers=2, **limits)), formulation
+            continue
+        with pytest.raises(cd.ModelError, match=f"one thread makes the spring steps of formulation '{formulation}'"):
+            m.assemble(start, workers=2, **limits)
+
+
+def test_workers_with_a_free_parameter_are_refused_by_name():
+    m = cd.Mechanism()
+    rod = m.parameter("rod", 1.0)
+    m.distance("d", m.ground.point(), m.body("b", position=(1, 0, 0)).point(), rod)
+    assert m.assemble(method="gradient", free=["rod"], workers=1).ok
+    with pytest.raises(cd.ModelError, match="one thread makes spring steps with free 'rod'"):
+        m.assemble(method="gradient", free=["rod"], workers=2)
 
 
 def test_the_rule_of_the_papers_bounds_the_norm():

@@ -67,7 +67,7 @@ def assemble(
     """See :meth:`cardan.Mechanism.assemble`."""
     began = time.perf_counter()
     deadline = None if options.max_seconds is None else began + options.max_seconds
-    threads = 1 if workers is None else _checked_workers(workers, options)
+    threads = 1 if workers is None else _checked_workers(system, workers, options)
     if options.formulation in relative.FORMULATIONS:
         formulations.refuse_unsupported(system, options.formulation)
     task = Task(options, deadline, start_time(start, at_time), threads)
@@ -91,14 +91,25 @@ def assemble(
     return _result(system, moved, angles, ends, task, began, (coordinates, near))
 
 
-def _checked_workers(workers: int, options: AssemblyOptions) -> int:
+def _checked_workers(system: System, workers: int, options: AssemblyOptions) -> int:
     """The number of threads of a spring step."""
+    from cardan.coordinates.parallel_springs import FORMULATIONS
+
     if not options.solver.has_springs:
         raise ModelError(
             f"workers is {workers}, but method {options.method!r} uses one thread; only the spring steps of 'gradient' "
             "and 'hybrid' are divided among threads, and assemble_many among starts"
         )
-    return worker_count(workers)
+    found = worker_count(workers)
+    if found > 1 and options.formulation not in FORMULATIONS:
+        raise ModelError(
+            f"workers is {workers}, but one thread makes the spring steps of formulation {options.formulation!r}; omit "
+            f"workers=, or use {' or '.join(map(repr, FORMULATIONS))}"
+        )
+    if found > 1 and system.variable_names:
+        names = ", ".join(map(repr, system.variable_names))
+        raise ModelError(f"workers is {workers}, but one thread makes spring steps with free {names}; omit workers=")
+    return found
 
 
 def _angles(system: System, end: End, near: FloatArray) -> FloatArray:
