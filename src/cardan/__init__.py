@@ -33,6 +33,7 @@ Solve
     m.simulate          the motion under gravity and loads: a Simulation
     final, integral, …  costs of a run; sim.gradient(cost) gives their derivatives by all numbers of the model
     m.simulate_many     the same for many values of parameters, on all cores; m.move_many: Runs
+    m.study             the same over a sample (cd.sample), in parts on disk, threads or a cluster: a Study
     m.interference      bodies that overlap; m.distance_between two; motion.clashes() at any time of a motion
     m.collide           bodies that must not overlap, in assemblies and driven motions
     m.parameter         a design parameter, which may be free in m.assemble; m.sensitivity, m.tolerances
@@ -56,7 +57,7 @@ Read
 Packages, from top to bottom; a package imports only from those below it (docs/architecture.md)
     apps                cli, view, examples
     model               cad, files, mechanism
-    analyses            interact, analysis, diagnosis, dynamics
+    analyses            study, interact, analysis, diagnosis, dynamics
     core                coordinates, joints, system
     numerics            collide, elastic, shapes, geometry, constraints, solvers, math, kernel
 
@@ -135,6 +136,9 @@ if TYPE_CHECKING:
     from cardan.interact.session import Session, SessionStatus
     from cardan.joints import Coordinate, Joint, coordinate
     from cardan.mechanism import Mechanism
+    from cardan.study import sample
+    from cardan.study.sample import Sample
+    from cardan.study.study import Study
     from cardan.system.attachments import Attachment
     from cardan.system.display import Display, deg, inch, mm
     from cardan.system.formulas import Parameter
@@ -188,6 +192,8 @@ _MODULES = {
     "interact.session": "Session SessionStatus",
     "joints": "Coordinate Joint coordinate",
     "mechanism": "Mechanism",
+    "study.sample": "Sample",
+    "study.study": "Study",
     "system.attachments": "Attachment",
     "system.display": "Display deg inch mm",
     "system.formulas": "Parameter",
@@ -200,6 +206,8 @@ _HOME = {name: f"cardan.{module}" for module, names in _MODULES.items() for name
 
 
 def __getattr__(name: str) -> Any:
+    if name == "sample":
+        return import_module("cardan.study.sample")
     if name in ("cad", "collide", "elastic", "geometry", "shapes", "view"):
         return import_module(f"cardan.{name}")
     if name in _HOME:
@@ -257,6 +265,7 @@ __all__ = [
     "ReadOnlyError",
     "Repair",
     "Runs",
+    "Sample",
     "Sensitivity",
     "Separation",
     "Session",
@@ -269,6 +278,7 @@ __all__ = [
     "SpringOptions",
     "State",
     "Status",
+    "Study",
     "System",
     "Tolerances",
     "UnknownNameError",
@@ -311,6 +321,7 @@ __all__ = [
     "rate",
     "rate_primitive",
     "rotation_vector",
+    "sample",
     "shapes",
     "sin",
     "sinh",

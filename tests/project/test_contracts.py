@@ -26,6 +26,7 @@ FREE = {"__init__", "__main__", "calls", "checkout", "contents", "errors", "lazy
 UPWARDS = {
     ("cardan.mechanism.mechanism", "cardan.files.writer"): "m.save",
     ("cardan.files.writer", "cardan.view.draggable"): "m.save of a page",
+    ("cardan.study.task", "cardan.files.writer"): "the digest of a model is that of its text",
     ("cardan.analysis.output", "cardan.view.export"): "save of a result as a picture",
     ("cardan.analysis.output", "cardan.view.share"): "save of a result as a page",
     ("cardan.system.saving", "cardan.files.results"): "save of a result as a file that can be loaded",

@@ -18,7 +18,7 @@ import cardan
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-HEAVY = ("numba", "llvmlite", "scipy", "matplotlib", "websockets")
+HEAVY = ("numba", "llvmlite", "scipy", "matplotlib", "websockets", "pyarrow", "dask", "distributed")
 
 # A finder that records every import, also inside try/except, and also of packages that are not installed.
 WATCH_IMPORTS = f"""
@@ -83,8 +83,9 @@ def test_import_loads_no_solver() -> None:
 
 
 def test_lowest_versions_are_the_lower_bounds() -> None:
-    """Also of Numba, with which the kernels of a wheel are compiled."""
-    required = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["jit"]]
+    """Also of Numba, with which the kernels of a wheel are compiled, and of what studies need."""
+    extras = PROJECT["optional-dependencies"]
+    required = [*PROJECT["dependencies"], *extras["jit"], *extras["study"]]
     bounds = dict(re.findall(r"([\w-]+)>=([\d.]+)", ";".join(required)))
     assert len(bounds) == len(required)
     pins = dict(line.split("==") for line in (ROOT / "tests" / "lowest-versions.txt").read_text().split())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from threading import Event
@@ -93,17 +92,23 @@ def simulate_many(
     progress: Progress | None,
 ) -> Runs:
     """See :meth:`cardan.Mechanism.simulate_many`."""
+    run, times = simulations(duration, starts, options)
+    found = outputs_of(drawing, outputs, is_motion=False)
+    limit = options.max_seconds
+    return _allowed(run_all(starts, run, times, found, workers=workers, progress=progress, max_seconds=limit))
+
+
+def simulations(duration: float, starts: Starts, options: SimulationOptions) -> tuple[Run, FloatArray]:
+    """How a single run is simulated, and the output times."""
     length = check.positive(duration, "duration")
     if options.progress is not None:
         raise ModelError("options have a function progress of one run; give progress=, which gets (done, total)")
-    times = simulating._outputs(starts.time, length, options.step, options.times)
 
     def run(own: Drawing, state: State, left: float | None, watch: Callable[[float], None]) -> Simulation:
         own_options = replace(options, max_seconds=left, progress=watch)
         return simulating.simulate(own, length, state, own_options, {})
 
-    found = outputs_of(drawing, outputs, is_motion=False)
-    return _allowed(_run(starts, run, times, found, workers, progress, options.max_seconds))
+    return run, simulating._outputs(starts.time, length, options.step, options.times)
 
 
 def move_many(
@@ -118,6 +123,14 @@ def move_many(
     progress: Progress | None,
 ) -> Runs:
     """See :meth:`cardan.Mechanism.move_many`."""
+    run, wanted = motions(mechanism, times, tolerance)
+    found = outputs_of(drawing, outputs, is_motion=True)
+    limit = None if max_seconds is None else check.positive(max_seconds, "max_seconds")
+    return _allowed(run_all(starts, run, wanted, found, workers=workers, progress=progress, max_seconds=limit))
+
+
+def motions(mechanism: Any, times: Iterable[float], tolerance: float) -> tuple[Run, FloatArray]:
+    """How a single driven motion is computed, and its times."""
     wanted = moving._check_times(times)
 
     def run(own: Drawing, state: State, left: float | None, watch: Callable[[float], None]) -> Motion:
@@ -129,9 +142,7 @@ def move_many(
         motion._needs = Inverse.of(own)
         return motion
 
-    found = outputs_of(drawing, outputs, is_motion=True)
-    limit = None if max_seconds is None else check.positive(max_seconds, "max_seconds")
-    return _allowed(_run(starts, run, wanted, found, workers, progress, limit))
+    return run, wanted
 
 
 def _allowed(runs: Runs) -> Runs:
@@ -142,16 +153,21 @@ def _allowed(runs: Runs) -> Runs:
     return runs
 
 
-def _run(
+def run_all(
     starts: Starts,
     run: Run,
     times: FloatArray,
     outputs: tuple[Output, ...],
-    workers: int | None,
-    progress: Progress | None,
-    max_seconds: float | None,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    max_seconds: float | None = None,
+    each: float | None = None,
 ) -> Runs:
-    """All runs, in chunks; after Ctrl-C those that were finished."""
+    """All runs, in chunks; after Ctrl-C those that were finished.
+
+    max_seconds: for all runs together.  each [s]: for every single run.
+    """
     began = clock.perf_counter()
     threads = worker_count(workers)
     if progress is not None and not callable(progress):
@@ -168,10 +184,12 @@ def _run(
     deadline = None if max_seconds is None else began + max_seconds
     again = partial(_again, starts, run)
     found = Runs(starts.values, count, times, kept, {one.label: one.unit for one in outputs}, again, starts.state)
-    batch = _Batch(starts, run, outputs, found, deadline)
+    batch = _Batch(starts, run, outputs, found, deadline, each)
     size = max(1, min(MOST_CHUNK, count // (CHUNKS_PER_WORKER * threads)))
-    with suppress(KeyboardInterrupt):  # the runs that were finished are kept, and the others say so
+    try:
         run_chunks(count, size, batch.make_worker, threads, progress)
+    except KeyboardInterrupt:  # the runs that were finished are kept, and the others say so
+        found.interrupted = True
     found.seconds = clock.perf_counter() - began
     return found
 
@@ -186,9 +204,16 @@ class _Batch:
     """What the threads share: where the outputs of each run are written."""
 
     def __init__(
-        self, starts: Starts, run: Run, outputs: tuple[Output, ...], found: Runs, deadline: float | None
+        self,
+        starts: Starts,
+        run: Run,
+        outputs: tuple[Output, ...],
+        found: Runs,
+        deadline: float | None,
+        each: float | None,
     ) -> None:
-        self.starts, self.run, self.outputs, self.found, self.deadline = starts, run, outputs, found, deadline
+        self.starts, self.run, self.outputs, self.found = starts, run, outputs, found
+        self.deadline, self.each = deadline, each
         self._near = SAME_TIME * float(np.ptp(found.times))
 
     def make_worker(self, stop: Event) -> Worker:
@@ -215,6 +240,7 @@ class _Batch:
         if left is not None and left <= 0.0:
             found.status[k], found.reason[k] = TIME_LIMIT, NOT_BEGUN
             return
+        left = min((one for one in (left, self.each) if one is not None), default=None)
         try:
             state = self.starts.state(k)
             result = self.run(self.starts.drawing.at(state), state, left, watch)

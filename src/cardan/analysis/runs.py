@@ -40,6 +40,7 @@ class Runs:
     :class:`cardan.MotionStatus`, or "error" where the model, or a function of the user, does not allow that run.
     ``reason``: why it ended, in words, "" for a run that is done.  ``notes``: of each run.  ``values``: of parameters
     by name, shape (n,) each.  ``times`` [s]: of the outputs.  ``units``: of the outputs, by their labels.
+    ``interrupted``: by the keyboard, before all runs were finished.
     ``runs["max(effort(motor))"]``: an output, shape (n, …), or (n, times, …) if it was not reduced.  Where a run did
     not reach a time it is NaN; where it ended early, its reductions are those of the times that it reached; where it
     was stopped by ``max_seconds`` or the keyboard, all are NaN.
@@ -62,6 +63,7 @@ class Runs:
         self._outputs = outputs
         self._again, self._start = again, start
         self.seconds = 0.0
+        self.interrupted = False
         self.status: NDArray[np.str_] = np.full(count, INTERRUPTED, dtype="U24")
         self.reason: list[str] = [NOT_BEGUN] * count
         self.notes: list[tuple[str, ...]] = [()] * count

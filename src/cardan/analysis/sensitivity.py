@@ -15,6 +15,7 @@ import time as clock
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from cardan import joints
 from cardan.analysis.batch import assemble_many
+from cardan.analysis.batch_result import BatchResult
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.starts import tail_of
 from cardan.calls import explains
@@ -177,17 +179,39 @@ def tolerances(
     drawn = {**drawing.drawn, **state.variables}
     values = _draw(given, drawn, count, check.count(seed, "seed", 0), distribution)
     batch = assemble_many(drawing, state, None, (), values, AssemblyOptions(restarts=0), workers, None, given)
+    _, every = read_poses(drawing, state, outputs, batch, values)
     system, labels = _outputs(drawing.at(state), outputs)
     seen = system.with_variables((), tuple(given))
+    every = every[batch.ok]
+    failed = int((~batch.ok).sum())
+    seconds = clock.perf_counter() - began
+    return _combine(found, given, every, _wrapping(seen, len(labels)), failed, distribution, seconds)
+
+
+def read_poses(
+    drawing: Drawing,
+    state: State,
+    outputs: Any,
+    batch: BatchResult | None = None,
+    values: Mapping[str, FloatArray] = MappingProxyType({}),
+) -> tuple[list[Output], FloatArray]:
+    """Labels and units of outputs, and their values in many assemblies, shape (n, rows); NaN where there is none.
+
+    state: where all assemblies began.  values: of parameters in each of them.
+    """
+    system, labels = _outputs(drawing.at(state), outputs)
+    if batch is None:
+        return labels, np.empty((0, len(labels)))
+    count, seen = len(batch), system.with_variables((), tuple(values)) if values else system
     angles = batch._system.counted_angles
     keys = {key: batch.angles[:, len(batch._system.variable_names) + k] for k, key in enumerate(angles)}
     near = [np.full(count, angle) for angle in _angles_at(seen, state)]
     tail = [keys.get(key, near[k]) for k, key in enumerate(seen.counted_angles)]
     poses = np.column_stack([batch.coordinates.reshape(count, -1), *values.values(), *tail])
-    every = _evaluate_many(seen, len(labels), poses[batch.ok], state.time)
-    failed = int((~batch.ok).sum())
-    seconds = clock.perf_counter() - began
-    return _combine(found, given, every, _wrapping(seen, len(labels)), failed, distribution, seconds)
+    found = np.full((count, len(labels)), np.nan)
+    if batch.ok.any():
+        found[batch.ok] = _evaluate_many(seen, len(labels), poses[batch.ok], state.time)
+    return labels, found
 
 
 def _outputs(drawing: Drawing, outputs: Any) -> tuple[System, list[Output]]:

@@ -18,20 +18,25 @@ CONTACTS: Final = ("auto", "events", "steps")
 IMPACTS: Final = ("together", "in_turn")
 
 
-class RunArguments(TypedDict, total=False):
-    """The fields of :class:`SimulationOptions` as keyword arguments, without the progress."""
+class StudyArguments(TypedDict, total=False):
+    """The fields of :class:`SimulationOptions` as keyword arguments of studies, which have some of their own."""
 
     step: float | None
     rtol: float | None
-    times: Iterable[float] | None
     method: str
     max_step: float | None
-    max_seconds: float | None
     stabilization: str
     gain: float | None
-    tolerance: float
     contacts: str
     impacts: str
+
+
+class RunArguments(StudyArguments, total=False):
+    """The fields of :class:`SimulationOptions` as keyword arguments, without the progress."""
+
+    times: Iterable[float] | None
+    max_seconds: float | None
+    tolerance: float
 
 
 class SimulationArguments(RunArguments, total=False):
@@ -119,7 +124,7 @@ class SimulationOptions:
 _DEFAULT: Final = SimulationOptions()
 
 
-def simulation_options(options: SimulationOptions | None, changes: RunArguments) -> SimulationOptions:
+def simulation_options(options: SimulationOptions | None, changes: StudyArguments) -> SimulationOptions:
     """The given options, or the default ones, with some fields changed."""
     known: SimulationOptions = known_options(options, changes, _DEFAULT, "option of a simulation")
     return replace(known, **changes) if changes else known

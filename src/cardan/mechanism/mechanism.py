@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from cardan.analysis.runs import Runs
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation
-    from cardan.analysis.simulation_options import RunArguments, SimulationArguments, SimulationOptions
+    from cardan.analysis.simulation_options import RunArguments, SimulationArguments, SimulationOptions, StudyArguments
     from cardan.analysis.vibration import Linearization
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.interact.session import Session
+    from cardan.study.study import Study
 
     class Item(Body, Joint, Load):  # type: ignore[misc]  # never made
         """What ``m[name]`` may be: editors then offer the members of bodies, joints and loads."""
@@ -76,6 +77,7 @@ _session = LazyModule("cardan.interact.session")
 _simulate = LazyModule("cardan.analysis.simulate")
 _simulation_options = LazyModule("cardan.analysis.simulation_options")
 _solve_rates = LazyModule("cardan.analysis.solve_rates")
+_study = LazyModule("cardan.study.study")
 _vibration = LazyModule("cardan.analysis.vibration")
 
 SETTABLE = ("gravity", "display", "poses")  # attributes that may be assigned to
@@ -465,6 +467,37 @@ class Mechanism(Building):
             _refuse(drawing, "simulate_many")
         rows = _run_many.Starts(drawing, values, states, "states")
         return _run_many.simulate_many(drawing, duration, rows, outputs, own, workers, progress)
+
+    def study(
+        self,
+        values: Any,
+        outputs: Any,
+        *,
+        duration: float | None = None,
+        times: Iterable[float] | None = None,
+        state: State | None = None,
+        tolerance: float = 1e-12,
+        options: SimulationOptions | None = None,
+        **changes: Unpack[StudyArguments],
+    ) -> Study:
+        """Many runs over a sample of the parameters, in parts that can be stopped, continued and divided among workers.
+
+        values: a sample, ``cd.sample.grid(…)``, ``latin``, ``normal`` or ``uniform``; or the rows of a table,
+        ``{parameter: list}``, a list of ``{parameter: number}``, or a pandas frame.
+        duration [s]: of simulations; without it driven motions at ``times``, and without these assemblies.
+        outputs: as of :meth:`simulate_many`, or for assemblies as of :meth:`sensitivity`.
+        state: in which every run begins, with its velocities; as drawn where it is not given.
+        times [s]: of a motion, or the output times of a simulation.  tolerance: of a motion or assembly.
+        options: of simulations, as of :meth:`simulate`, also one by one.
+        ``study.run(path="runs")`` computes; see :class:`cardan.Study`.  The study has the mechanism as it is now.
+        """
+        drawing = self._model.drawing
+        if duration is None:
+            _refuse_opening(drawing, "study without duration=")
+        elif (changes.get("contacts") or getattr(options, "contacts", "auto")) != "steps":
+            _refuse(drawing, "study")
+        found: Study = _study.study(self, values, outputs, state, duration, times, tolerance, options, changes)
+        return found
 
     def equilibrium(
         self, state: State | Mapping[Any, Any] | None = None, *, max_iterations: int = 200, tolerance: float = 1e-12
