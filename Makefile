@@ -37,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test kernels warm client browser lint types contracts unit-test docs-test jit-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d mujoco fuzz long long-test processors generated images clean
+.PHONY: help demo quick test kernels warm client browser lint types contracts unit-test docs-test jit-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact bench-heaps cad build123d mujoco fuzz long long-test processors generated images clean
 
 help:
 	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
@@ -53,6 +53,7 @@ help:
 	@echo "make bench-dynamics    steps of dynamics beside the installed peers"
 	@echo "make bench-geometry    NURBS and distances beside the installed peers"
 	@echo "make bench-contact     contacts: solved again after 1 mm, steps, and rows of up to 200 discs"
+	@echo "make bench-heaps       1,000 spheres and 1,000 boxes that fall into a bin, beside MuJoCo"
 	@echo "make bench             ours beside the installed peers (BENCH='--quick --peers none')"
 	@echo "make cad               assemblies of CadQuery, solved beside its own solver in an environment of its own"
 	@echo "make build123d         joints of build123d, their loops closed, in an environment of its own"
@@ -153,6 +154,9 @@ bench-geometry: $(STAMP)
 
 bench-contact: $(STAMP)
 	@$(BIN)/python benchmarks/contact.py
+
+bench-heaps: $(MUJOCO)/.installed
+	@$(MUJOCO)/bin/python benchmarks/heaps.py
 
 # CadQuery and build123d want different versions of OCP, so each gets an environment of its own.
 cad: $(CADQUERY)/.installed

@@ -24,8 +24,8 @@ class Energy(_Stored):
 
     ``lost_impact``, ``lost_friction``: what hits and the friction of contacts that open have taken since the start.
     ``lost_steps``: what time steps with contacts="steps", which are of first order, have taken of gravity and of the
-    rotation of bodies (negative: given).  Without drivers and loads, the sum of all five is constant.  As a tuple it is
-    (kinetic, potential).
+    rotation of bodies (negative: given).  Of free bodies without loads, the sum of all five is constant.  As a tuple it
+    is (kinetic, potential).
     """
 
     lost_impact: FloatArray
@@ -77,8 +77,8 @@ class ContactRecord:
 
     ``lost_impact``, ``lost_friction``, ``lost_steps`` [J]: since the start, shape (times,) each.  ``histories``: by
     name, of contacts that are no constraints of the equations.  ``penetration`` [m]: the largest.  ``error``: the
-    largest error of a contact problem, relative.  ``shared``: from a time on, names of
-    contacts whose forces are not unique.
+    largest error of a contact problem, relative.  ``shared``: from a time on, names of contacts whose forces are not
+    unique.
     """
 
     lost_impact: FloatArray

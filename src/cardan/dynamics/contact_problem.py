@@ -25,6 +25,8 @@ IntArray = NDArray[np.int64]
 # chains of contacts, large ones many redundant points, and rounds of Newton's method take them in turn
 EPSILONS: Final = (1e-9, 1e-7, 1e-6, 1e-5)
 FEW, MANY = 4, 20  # sweeps before Newton's method: at first, and after it has failed
+CHUNKS: Final = 6  # of sweeps at first, at the most: of spheres they are cheaper than factors
+FALLING: Final = 0.5  # of the error of the last chunk: another one is worth it
 STEPS: Final = 12  # of Newton's method between sweeps
 ROUNDS: Final = 8  # of sweeps and Newton's method
 LOST: Final = 1e4  # times the least error: steps from there on are left
@@ -40,6 +42,10 @@ class Outcome(NamedTuple):
     error: float
     factors: int
     sweeps: int
+
+
+def _error(found: tuple[FloatArray, FloatArray, float]) -> float:
+    return found[2]
 
 
 class ContactProblem:
@@ -73,28 +79,34 @@ class ContactProblem:
             float(np.abs(fixed).max(initial=0.0)) * float(np.abs(scaled).max(initial=0.0)),
         )
         factors = sweeps = 0
+        best = (r, v, error)
         for k in range(ROUNDS):
-            if error <= tolerance:
+            if best[2] <= tolerance:
                 break
-            number = FEW if k == 0 else MANY
-            new_r, new_v = r.copy(), v.copy()
-            new = kernels.sweep_contacts(number, *flat, fixed, b, mu, diagonals, new_r, new_v)
-            sweeps += number
-            if new < error or k > 0:
-                r, v = new_r, new_v
-            best, before = min(new, error), error
-            epsilon = EPSILONS[k % len(EPSILONS)]
-            error, r, v, made = self._newton(flat, fixed, b, mu, diagonals, (r, v, best), tolerance, epsilon)
+            before, last = best[2], np.inf
+            r, v = r.copy(), v.copy()
+            for _ in range(CHUNKS if k == 0 else 1):
+                error = kernels.sweep_contacts(FEW if k == 0 and last == np.inf else MANY, *flat, fixed, b, mu,
+                                               diagonals, r, v)  # fmt: skip
+                sweeps += FEW if k == 0 and last == np.inf else MANY
+                if error <= tolerance or not error < FALLING * last:
+                    break
+                last = error
+            best = min(best, (r, v, error), key=_error)
+            r, v, error, made = self._newton(flat, fixed, b, mu, diagonals, best if k == 0 else (r, v, error),
+                                             tolerance, EPSILONS[k % len(EPSILONS)])  # fmt: skip
             factors += made
-            if error >= 0.5 * before and error <= STALLED * size:
+            best = min(best, (r, v, error), key=_error)
+            if best[2] >= 0.5 * before and best[2] <= STALLED * size:
                 break
+        r, v, error = best
         if not error <= max(tolerance, ROUNDED * size):
             tried, least = self._follow(flat, scaled, b, mu, diagonals, fixed, max(tolerance, 0.1 * ROUNDED * size))
             if least < error:
                 r = tried
                 error = kernels.sweep_contacts(0, *flat, fixed, b, mu, diagonals, r, v)
                 for epsilon in EPSILONS:
-                    error, r, v, made = self._newton(flat, fixed, b, mu, diagonals, (r, v, error), tolerance, epsilon)
+                    r, v, error, made = self._newton(flat, fixed, b, mu, diagonals, (r, v, error), tolerance, epsilon)
                     factors += made
                     if error <= tolerance:
                         break
@@ -102,8 +114,8 @@ class ContactProblem:
         return Outcome(impulses, (v / self._roots)[:-WIDTH], error, factors, sweeps)
 
     def _newton(self, flat: Any, fixed: FloatArray, b: FloatArray, mu: FloatArray, diagonals: FloatArray, start: Any,
-                tolerance: float, epsilon: float) -> tuple[float, FloatArray, FloatArray, int]:  # fmt: skip
-        """Newton's steps from a start (r, v, error): the least error, with its r and v, and the factors made."""
+                tolerance: float, epsilon: float) -> tuple[FloatArray, FloatArray, float, int]:  # fmt: skip
+        """Newton's steps from a start (r, v, error): r, v and error where this is least, and the factors made."""
         from scipy.sparse import csc_matrix
         from scipy.sparse.linalg import splu
 
@@ -136,7 +148,7 @@ class ContactProblem:
                 break
             if best <= tolerance:
                 break
-        return best, best_r, best_v, factors
+        return best_r, best_v, best, factors
 
     def _follow(self, flat: Any, scaled: FloatArray, b: FloatArray, mu: FloatArray, diagonals: FloatArray,
                 fixed: FloatArray, tolerance: float) -> tuple[FloatArray, float]:  # fmt: skip
@@ -148,7 +160,7 @@ class ContactProblem:
         columns = WIDTH * flat[0].reshape(m, 2)[:, None, :, None] + np.arange(WIDTH) + np.zeros((1, 3, 1, 1), np.int64)
         starts = 2 * WIDTH * np.arange(3 * m + 1)
         J = csr_matrix((scaled.transpose(0, 2, 1, 3).ravel(), columns.ravel(), starts), shape=(3 * m, fixed.size))
-        u = J @ fixed + b
+        u, g = J @ fixed + b, diagonals[: 7 * m].reshape(m, 7)[:, 6]
         one, places, ends = identity(fixed.size, format="csc"), np.arange(m), np.arange(m + 1)
 
         def speeds(r: FloatArray) -> FloatArray:
@@ -163,13 +175,13 @@ class ContactProblem:
                 return None
             return np.asarray(found[fixed.size :].reshape(m, 3))
 
-        r, error = smoothed_cones.follow(speeds, newton, mu, diagonals[: 7 * m].reshape(m, 7)[:, 6], tolerance)
+        r, error = smoothed_cones.follow(speeds, newton, mu, np.maximum(g, np.finfo(float).tiny), tolerance)
         return r.ravel(), error
 
     def _diagonals(self, scaled: FloatArray) -> FloatArray:
         """The block of G of each contact, and its mean diagonal entry; nine more numbers are a workspace."""
         G = np.einsum("ksia,ksja->kij", scaled, scaled)
-        mean = np.maximum(np.trace(G, axis1=1, axis2=2) / 3.0, 1e-300)
+        mean = np.trace(G, axis1=1, axis2=2) / 3.0
         rows = [G[:, 0, 0], G[:, 0, 1], G[:, 0, 2], G[:, 1, 1], G[:, 1, 2], G[:, 2, 2], mean]
         return np.append(np.stack(rows, axis=1).ravel(), np.zeros(9))
 

@@ -26,12 +26,12 @@ from cardan.collide.manifolds import ManifoldFinder
 from cardan.coordinates import formulations, rates
 from cardan.dynamics import impacts, joint_inertias, tables
 from cardan.dynamics.contact_events import ContactEvent, ContactEventKind
-from cardan.dynamics.contact_problem import ContactProblem
+from cardan.dynamics.contact_problem import ROUNDED, ContactProblem
 from cardan.dynamics.generalized_alpha import SAME_TIME, GeneralizedAlpha
 from cardan.dynamics.tables import WIDTH
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
-from cardan.math import euler
+from cardan.math import euler, smoothed_cones
 from cardan.system.state import FloatArray
 
 _cone = LazyModule("cardan.math._cone")
@@ -293,7 +293,11 @@ class SteppedRun(GeneralizedAlpha):
             work, flat = np.zeros(_cone.work_size(m)), start.ravel()
             matrix = np.ascontiguousarray(0.5 * (G + G.T)).ravel()
             _cone.solve(_cone.SOLVE, m, np.zeros(1, np.int64), matrix, b, mu, flat, cone.as_floats, work)
-            r, v, error = flat.reshape(m, 3), free + response @ flat, float(cone.error)
+            r, error = flat.reshape(m, 3), float(cone.error)
+            if not error <= ROUNDED * speeds:
+                tried, least = smoothed_cones.follow_dense(matrix.reshape(3 * m, 3 * m), b, mu, 0.1 * ROUNDED * speeds)
+                r, error = (tried, least) if least < error else (r, error)
+            v = free + response @ r.ravel()
         if speeds > 0.0:
             if not error / speeds <= UNSOLVED:
                 raise UnsolvedContactsError(

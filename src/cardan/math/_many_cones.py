@@ -98,8 +98,8 @@ def newton_block(u, r, mu, g, epsilon, D, s):
     """D ← (B_r + ε)⁻¹ B_u, s ← (B_r + ε)⁻¹ F of one contact; forces of one that opens become zero."""
     for i in range(9):
         D[i] = 0.0
-    p = 1.0 / g
-    if r[0] - p * u[0] <= 0.0:
+    p = 1.0 / g if g > 0.0 else 0.0
+    if (p == 0.0) | (r[0] - p * u[0] <= 0.0):
         for i in range(3):
             s[i], r[i] = 0.0, 0.0
         return

@@ -54,6 +54,26 @@ def follow(
     return best, least
 
 
+def follow_dense(G: FloatArray, b: FloatArray, mu: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
+    """:func:`follow` for a matrix G and b, flat."""
+    m = len(mu)
+
+    def speeds(r: FloatArray) -> FloatArray:
+        return np.asarray(G @ r.ravel() + b).reshape(m, 3)
+
+    def newton(A: FloatArray, B: FloatArray, phi: FloatArray) -> FloatArray | None:
+        matrix = (B @ G.reshape(m, 3, -1)).reshape(3 * m, 3 * m)
+        for k in range(m):
+            matrix[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] += A[k]
+        try:
+            return -np.asarray(np.linalg.solve(matrix, phi.ravel())).reshape(m, 3)
+        except np.linalg.LinAlgError:
+            return None
+
+    g = np.maximum(G.diagonal().reshape(m, 3).mean(axis=1), np.finfo(float).tiny)
+    return follow(speeds, newton, mu, g, tolerance)
+
+
 def _path(
     speeds: Callable[[FloatArray], FloatArray],
     newton: Callable[[FloatArray, FloatArray, FloatArray], FloatArray | None],
