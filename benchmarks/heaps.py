@@ -35,9 +35,9 @@ def in_cardan(kind: str, count: int, duration: float) -> dict[str, float]:
     at, half = places(count)
     m = cd.Mechanism("heap")
     m.gravity = (0.0, 0.0, -GRAVITY)
-    m.ground.attach(cd.geometry.plane())
+    m.ground.attach(cd.shapes.half_space())
     for x, y in WALLS:
-        m.ground.attach(cd.geometry.plane(), m.ground.frame((half * x, half * y, 0.0), z=(-x, -y, 0.0)))
+        m.ground.attach(cd.shapes.half_space(), m.ground.frame((half * x, half * y, 0.0), z=(-x, -y, 0.0)))
     shape = cd.shapes.sphere(RADIUS) if kind == "spheres" else cd.shapes.box(EDGE, EDGE, EDGE)
     for k, place in enumerate(at):
         m.body(f"{k}", position=place).attach(shape, density=DENSITY)
