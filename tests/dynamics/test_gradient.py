@@ -14,6 +14,7 @@ import pytest
 
 import cardan as cd
 from cardan.analysis import costs, differentiable
+from cardan.dynamics import adjoint
 from cardan.dynamics.integrate import Integration
 from cardan.math import euler
 from gallery import rsur
@@ -552,6 +553,15 @@ def test_a_misfit_is_that_of_measured_values() -> None:
     for times, values in (([0.0, 0.1], [1.0]), ([], []), ([0.0], [np.nan]), ("x", [1.0])):
         with pytest.raises(cd.ModelError):
             cd.misfit(lambda s: s.time, times, values)
+
+
+def test_simple_forms_are_those_of_the_tapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reverse kernels of coincidence, dot_1 and aligned, by hand, against those that follow from their graphs."""
+    sim = run_of("rsur", RSUR, start_of("rsur"), 0.05)
+    assert {"coincidence", "dot_1", "aligned"} <= {row.primitive.name for row in sim._equations.system.rows}
+    by_hand = rsur_found(sim.gradient(rsur_cost()))
+    monkeypatch.setattr(adjoint, "SIMPLE", {})
+    assert rsur_found(sim.gradient(rsur_cost())) == pytest.approx(by_hand, rel=1e-11)
 
 
 def test_quadrature_of_equal_steps_is_that_of_all_polynomials() -> None:

@@ -20,7 +20,7 @@ from math import sqrt, tanh
 from cardan.constraints._calls import call_curvature, call_value
 from cardan.coordinates._features import multiply, update_features, update_matrices, update_primitive
 from cardan.coordinates._records import features, matrix, quaternion
-from cardan.dynamics.adjoint_tables import CURVED, Kernels, LoadPull, LoadPullWork, Pull, PullWork
+from cardan.dynamics.adjoint_tables import BILINEAR, CURVED, DIFFERENCE, Kernels, LoadPull, LoadPullWork, Pull, PullWork
 from cardan.dynamics.tables import APART, LINEAR, MATRIX, WIDTH, Control, Law, LawCall, Linear, Wrench
 from cardan.kernel.fields import after
 from cardan.kernel.jit import evaluator, inner, plain
@@ -127,6 +127,57 @@ def update_features_rates(record, floats, q, v, n, pieces):
 
 
 @inner
+def call_linear(kernels, rows, n, x, given, c, g):
+    """g ← ∂ψ₁/∂x, ∂ψ₁/∂c (:mod:`cardan.constraints.adjoints`); given: w, Y."""
+    if kernels.linear > BILINEAR:
+        call_curvature(kernels.linear, x, given, c, g)
+        return
+    for i in range(n):
+        g[i] = 0.0
+    if kernels.linear == DIFFERENCE:
+        for i in range(3):
+            g[i] = -given[i]
+            g[3 + i] = given[i]
+        return
+    last = 3 * rows
+    for r in range(rows):
+        w = given[r]
+        y = tail(given, rows + n * r)
+        for i in range(3):
+            g[3 * r + i] = w * x[last + i] + y[last + i]
+            g[last + i] += w * x[3 * r + i] + y[3 * r + i]
+
+
+@inner
+def call_curved(kernels, rows, n, x, given, c, g):
+    """g ← ∂ψ₂/∂x, ∂ψ₂/∂ẋ, ∂ψ₂/∂b, ∂ψ₂/∂c; given: ẋ, b, w."""
+    if kernels.curved > BILINEAR:
+        call_curvature(kernels.curved, x, given, c, g)
+        return
+    for i in range(3 * n):
+        g[i] = 0.0
+    b = tail(given, n)
+    w = tail(given, 2 * n)
+    gv = tail(g, n)
+    gb = tail(g, 2 * n)
+    if kernels.curved == DIFFERENCE:
+        for i in range(3):
+            gb[i] = -w[i]
+            gb[3 + i] = w[i]
+        return
+    last = 3 * rows
+    for r in range(rows):
+        for i in range(3):
+            own = 3 * r + i
+            g[own] = w[r] * b[last + i]
+            g[last + i] += w[r] * b[own]
+            gv[own] = 2.0 * w[r] * given[last + i]
+            gv[last + i] += 2.0 * w[r] * given[own]
+            gb[own] = w[r] * x[last + i]
+            gb[last + i] += w[r] * x[own]
+
+
+@inner
 def pull_curved(record, kernels, table, weights, q, v, q_bar, v_bar, pieces):
     """Those of one constraint: CURVED."""
     n = record.components
@@ -137,7 +188,7 @@ def pull_curved(record, kernels, table, weights, q, v, q_bar, v_bar, pieces):
         e = table.numbers[record.row + r]
         own[r] = -weights[e] if e >= 0 else 0.0
     g = pieces.found
-    call_curvature(kernels.curved, pieces.x, pieces.given, tail(floats, record.par), g)
+    call_curved(kernels, record.rows, n, pieces.x, pieces.given, tail(floats, record.par), g)
     add(kernels.parameters, tail(g, 3 * n), tail(table.gradient, record.par))
     first = features(record)
     local = pieces.local
@@ -243,7 +294,7 @@ def pull_linear(record, kernels, table, pairs, weights, q, vectors, q_bar, piece
                 if kind == POINT:
                     add(3, y, out)
     g = pieces.found
-    call_curvature(kernels.linear, pieces.x, given, c, g)
+    call_linear(kernels, rows, n, pieces.x, given, c, g)
     add(kernels.parameters, tail(g, n), tail(table.gradient, record.par))
     for k in range(record.features):
         this = Feature(first, k)

@@ -39,6 +39,7 @@ _pullback = LazyModule("cardan.dynamics._pullback")
 _blocks = LazyModule("cardan.solvers._blocks")
 
 OF_STATE: Final = ("q_bar", "v_bar", "q_part", "v_part", "a_part")
+SIMPLE: Final = {"coincidence": tables.DIFFERENCE, "dot_1": tables.BILINEAR, "aligned": tables.BILINEAR}
 LOCAL: Final = 24  # floats of PullWork.local
 
 
@@ -236,7 +237,8 @@ def _pull(
     table: Any = np.zeros(len(system.rows), dtype=Kernels.dtype)
     for k, row in enumerate(system.rows):
         one = row.primitive
-        linear, curved = adjoints.addresses(one)
+        simple = SIMPLE.get(one.name, 0) if one.inline else 0
+        linear, curved = (simple, simple) if simple else adjoints.addresses(one)
         table[k] = linear, curved, len(one.parameters) + len(one.constants)
     components = max([int(x) for x in ints_at(system, layout.COMPONENTS)], default=0)
     rows = max([row.primitive.rows for row in system.rows], default=0)

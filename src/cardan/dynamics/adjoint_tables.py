@@ -22,10 +22,15 @@ BEGUN: Final = 0  # the projection at the start
 STARTED: Final = -1  # a Runge–Kutta step
 
 
+# values of Kernels.linear and .curved of the two simplest forms, which most joints are made of: q − p; and of rows
+# a_r·v, with v behind all a_r
+DIFFERENCE, BILINEAR = 1, 2
+
+
 class Kernels(Table):
     """Of one constraint."""
 
-    linear: Int  # code, or RECORDED plus the address of a tape
+    linear: Int  # DIFFERENCE, BILINEAR, or RECORDED plus the address of a tape
     curved: Int
     parameters: Int  # their number
 
