@@ -473,8 +473,9 @@ def _of_cost(simulation: Simulation, cost: Cost) -> tuple[float, FloatArray, tra
     traced = {one: traced_state.traced(one, simulation) for one in cost.functionals}
     known: dict[Cost, float] = {}
     slopes: dict[Cost, FloatArray] = {}
+    read = {one: state.values(course) for one, (state, _) in traced.items()}
     for one, (state, row) in traced.items():
-        (values,) = traced_state.evaluated(state.graph, [row], state.values(course), len(times))
+        (values,) = traced_state.evaluated(state.graph, [row], read[one], len(times))
         known[one], slopes[one] = costs.reduced(one, values, times, weights)
     value = cost.evaluated(known)
     if not np.isfinite(value):
@@ -482,6 +483,6 @@ def _of_cost(simulation: Simulation, cost: Cost) -> tuple[float, FloatArray, tra
     factors: dict[Cost, float] = {}
     cost.slopes(known, 1.0, factors)
     for one, factor in factors.items():
-        traced_state.add_cost(course, traced[one], factor * slopes[one])
+        traced_state.add_cost(course, traced[one], read[one], factor * slopes[one])
     bars = [bar.reshape(len(times), -1) for bar in (course.q_bar, course.v_bar, course.a_bar)]
     return value, np.hstack([*bars, course.multiplier_bar]), course

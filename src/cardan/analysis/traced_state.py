@@ -285,8 +285,8 @@ class Course:
         if leaf.order == 0:
             return A @ s + (self.r[:, b] if is_point else 0.0)
         if leaf.order == 1:
-            return _rotated(A, np.cross(w, s)) + (self.v[:, b, :3] if is_point else 0.0)
-        second = np.cross(dw, s) + np.cross(w, np.cross(w, s))
+            return _rotated(A, _cross(w, s)) + (self.v[:, b, :3] if is_point else 0.0)
+        second = _cross(dw, s) + _cross(w, _cross(w, s))
         return _rotated(A, second) + (self.a[:, b, :3] if is_point else 0.0)
 
     def add_bars(self, leaf: Leaf, bar: FloatArray) -> None:
@@ -299,31 +299,37 @@ class Course:
         h = _rotated(np.swapaxes(A, 1, 2), bar)
         theta, w_bar, dw_bar = self.q_bar[:, b, 3:], self.v_bar[:, b, 3:], self.a_bar[:, b, 3:]
         if leaf.kind == SPIN:
-            theta += np.cross(dw if leaf.order else w, h)
+            theta += _cross(dw if leaf.order else w, h)
             (dw_bar if leaf.order else w_bar)[:] += h
             return
         s = np.broadcast_to(self._local(leaf), h.shape)
         if leaf.kind == POINT:
             (self.q_bar, self.v_bar, self.a_bar)[leaf.order][:, b, :3] += bar
         if leaf.order == 0:
-            theta += np.cross(s, h)
+            theta += _cross(s, h)
             own = h
         elif leaf.order == 1:
-            theta += np.cross(np.cross(w, s), h)
-            w_bar += np.cross(s, h)
-            own = np.cross(h, w)
+            theta += _cross(_cross(w, s), h)
+            w_bar += _cross(s, h)
+            own = _cross(h, w)
         else:
-            first = np.cross(w, s)
-            theta += np.cross(np.cross(dw, s) + np.cross(w, first), h)
-            dw_bar += np.cross(s, h)
-            back = np.cross(h, w)
-            w_bar += np.cross(first, h) + np.cross(s, back)
-            own = np.cross(h, dw) + np.cross(back, w)
+            first = _cross(w, s)
+            theta += _cross(_cross(dw, s) + _cross(w, first), h)
+            dw_bar += _cross(s, h)
+            back = _cross(h, w)
+            w_bar += _cross(first, h) + _cross(s, back)
+            own = _cross(h, dw) + _cross(back, w)
         self._keep(leaf, own @ self.R[b].T)
 
     def _keep(self, leaf: Leaf, own: FloatArray) -> None:
         if leaf.kind != SPIN:
             self.local_bars[leaf] = self.local_bars.get(leaf, 0.0) + own.sum(axis=0)
+
+
+def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
+    """np.cross of rows, without its overhead; one of them may be a single vector."""
+    (a0, a1, a2), (b0, b1, b2) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
+    return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1)
 
 
 def _rotated(A: FloatArray, x: FloatArray) -> FloatArray:
@@ -403,11 +409,13 @@ def traced(cost: Cost, simulation: Simulation) -> Traced:
         raise ModelError(f"the function of cd.{cost.operation}: {error}") from None
 
 
-def add_cost(course: Course, one: Traced, factors: FloatArray) -> None:
-    """Add the bars of a functional to those of a course; factors: derivatives by the values of e at the steps."""
+def add_cost(course: Course, one: Traced, known: Mapping[int, Any], factors: FloatArray) -> None:
+    """Add the bars of a functional to those of a course.
+
+    known: values of the variables.  factors: derivatives by the values of e at the steps.
+    """
     state, row = one
     count = len(course.times)
-    known = state.values(course)
     leaves = list(state.leaves.items())
     variables = [node for _, vector in leaves for node in vector.components]
     efforts = list(state._efforts.values())
