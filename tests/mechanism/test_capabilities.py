@@ -106,6 +106,11 @@ def with_loads_of_a_parameter(m: cd.Mechanism) -> None:
     m.force("push", m["carriage"].point(), (k, 0.0, -k))
 
 
+def with_a_driver_of_a_parameter(m: cd.Mechanism) -> None:
+    """In place of the value of a driver."""
+    m.drive("new", m["W"], 0.1 * m.parameter("w", 0.3))
+
+
 def with_parameters(m: cd.Mechanism) -> None:
     """Formulas in the frames of a joint, and at the point of a load."""
     length, tilt = m.parameter("length", 0.5, lower=0.1), m.parameter("tilt", 0.2)
@@ -278,6 +283,7 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "a parameter in points": with_parameters,
     "a parameter in masses": with_masses_of_a_parameter,
     "a parameter in loads": with_loads_of_a_parameter,
+    "a parameter in a driver": with_a_driver_of_a_parameter,
     "a parameter with a period": with_period,
     "a function of time as a parameter": lambda m: m.rack("new", m["A"], m["P"], radius=0.1, offset=ramp),
     "constrain one body": lambda m: m.constrain("new", in_world, i=m["wheel"].point((0.2, 0, 0))),
@@ -549,6 +555,7 @@ WITH_FLEXIBLE = (assemble, copy, equilibrium, page, pickled, save_and_load, sess
 REFUSED = dict.fromkeys(  # motions refuse it, by name
     BY_DIFFERENCES, (move, move_many, simulate, simulate_many, gradients, clashes, pickle_results, save)
 )
+REFUSED["a parameter in a driver"] = (free, sensitivity)
 REFUSED["collide"] = (simulate, simulate_many, gradients, clashes, pickle_results, save)
 REFUSED["a flexible body"] = tuple(v for v in VERBS if v not in WITH_FLEXIBLE)
 REFUSED["contact that opens"] = (
@@ -582,7 +589,6 @@ def test_what_files_cannot_contain_is_refused(tmp_path):
 
 
 NOT_FOR_PARAMETERS: dict[str, Callable[[cd.Mechanism, cd.Parameter], object]] = {
-    "a driver": lambda m, p: m.drive("new", m["W"], p),
     "a limit": lambda m, p: m.limit("new", m["W"], upper=p),
     "a position": lambda m, p: m.body("new", position=(p, 0, 0)),
     "an orientation": lambda m, p: m.body("new", orientation=(X, p)),

@@ -709,11 +709,10 @@ def test_a_parameter_may_be_any_number_of_a_joint_or_is_refused_by_name(kind, op
         assert again.ok and again.state.variables["p"] == NUMBERS[kind][option]
 
 
-def test_parameters_in_drivers_limits_and_poses_are_refused_by_name():
+def test_parameters_in_limits_and_poses_are_refused_by_name():
     m = slider_crank(driven=False)
     L = m["offset"]
     refused = {
-        "driver": lambda: m.drive("new", m["A"], L),
         "limit": lambda: m.limit("new", m["A"], upper=L),
         "position": lambda: m.body("new", position=(L, 0, 0)),
     }

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, NoReturn, Union, overload
 
+from cardan.constraints import coefficients
+
 Number = Union["Scalar", float, int]
 
 MOST_NODES = 10_000  # of a graph with its derivatives: more is an endless loop, or takes minutes to compile
@@ -286,6 +288,9 @@ class Graph:
                 raise TracingError(
                     "a primitive used a value traced in another call of a primitive; it must use only its own arguments"
                 )
+            return value
+        value = coefficients.plain(value)
+        if isinstance(value, Scalar) and value.graph is self:
             return value
         if isinstance(value, numbers.Real) and math.isfinite(value):
             return self.constant(float(value))

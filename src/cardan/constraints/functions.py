@@ -7,12 +7,13 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
-from cardan.constraints import expression, jets
+from cardan.constraints import coefficients, expression, jets
 from cardan.constraints.expression import Quaternion, Scalar, TracingError, Vector
 from cardan.constraints.jets import Jet
 
 
 def _apply(name: str, a: Any) -> Any:
+    a = coefficients.plain(a)
     if isinstance(a, Scalar):
         return a.graph.call(name, a)
     if isinstance(a, Jet):
@@ -49,6 +50,7 @@ tanh = _function("tanh", "Hyperbolic tangent.")
 
 def atan2(s: Any, c: Any) -> Any:
     """Angle [rad] in (−π, π] of a point (c, s)."""
+    s, c = coefficients.plain(s), coefficients.plain(c)
     for a in (s, c):
         if isinstance(a, Scalar):
             return a.graph.call("atan2", a.graph.lift(s), a.graph.lift(c))
@@ -66,6 +68,7 @@ def clip(a: Any, lower: float, upper: float) -> Any:
     If the slope and curvature of a smooth function vanish at both bounds, the function of cd.clip(a, …) is smooth too.
     The bounds are numbers.
     """
+    a, lower, upper = map(coefficients.plain, (a, lower, upper))
     for bound in (lower, upper):
         if isinstance(bound, bool) or not isinstance(bound, numbers.Real) or not math.isfinite(bound):
             raise TracingError(f"the bounds of cd.clip must be finite numbers, not {bound!r}")

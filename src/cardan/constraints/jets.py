@@ -14,6 +14,8 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from cardan.constraints import coefficients
+
 
 class Jet:
     """A value with its first and second derivative in time: numbers, or arrays of them at many times."""
@@ -73,7 +75,7 @@ class Jet:
     def __pow__(self, exponent: Any) -> Jet:
         if isinstance(exponent, Jet):
             return function("exp", exponent * function("log", self))
-        n, v = float(exponent), self.value
+        n, v = float(coefficients.plain(exponent)), self.value
         if n == 0.0:
             return Jet(1.0)
         # math.pow raises an error for a root of a negative number; ** would give a complex number
@@ -83,7 +85,7 @@ class Jet:
         return self.chained(power(v, n), first, second)
 
     def __rpow__(self, base: Any) -> Jet:
-        return function("exp", self * math.log(base))
+        return function("exp", self * math.log(coefficients.plain(base)))
 
     def __abs__(self) -> Jet:
         return self if self.value >= 0.0 else -self
@@ -171,6 +173,9 @@ def lift(value: Any) -> Jet:
         return value
     if type(value) is float:  # the common case; the checks below take ten times as long
         return Jet(value)
+    value = coefficients.plain(value)
+    if isinstance(value, Jet):
+        return value
     if getattr(value, "ndim", None) == 0:  # NumPy passes its numbers as arrays in comparisons
         value = value.item()
     if isinstance(value, numbers.Real):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.constraints import coefficients
 from cardan.constraints.expression import Graph, digests
 from cardan.constraints.jets import Jet
 from cardan.errors import ModelError
@@ -33,11 +36,47 @@ class Signal:
 
     ``kind``: what has the name: a driver, or a parameter of a constraint.  Signals are equal if their functions are, or
     if these are recorded as the same expression, such as a Python function and its text in a file.
+    ``used``: formulas of parameters that the function reads.  ``values``: of all nodes of their book; None: as drawn.
     """
 
     name: str
     function: Callable[[Jet], Any] | float
     kind: str = "driver"
+    used: tuple[Any, ...] = ()
+    values: Sequence[float] | None = None
+
+    @staticmethod
+    def reading(name: str, function: Any, kind: str = "driver", often: bool = True) -> Signal:
+        """The signal of a function, or of a formula, that may read parameters.
+
+        often: the function is called at several times, so that formulas in its pieces are seen.
+        """
+        if hasattr(function, "in_force"):
+            function = Always(function)
+        made = Signal(name, function, kind)
+        if callable(function):
+            with coefficients.collecting() as found:
+                for time in (*TRIED, *getattr(function, "samples", ())):
+                    with contextlib.suppress(UndefinedError):
+                        made.jet(time)
+                        if not often:
+                            break
+            if found:
+                return replace(made, used=tuple(found))
+        return made
+
+    def drawn(self, values: Sequence[float]) -> Signal:
+        """The same at other values of the nodes of the book."""
+        return replace(self, values=values) if self.used else self
+
+    def _called(self, t: Jet) -> Any:
+        """What the function returns at a time."""
+        assert callable(self.function)
+        if not self.used:
+            return self.function(t)
+        nodes = self.used[0].book.values if self.values is None else self.values
+        with coefficients.standing(lambda formula: nodes[formula.index]):
+            return self.function(t)
 
     def jet(self, time: float) -> Jet:
         """Value, rate and acceleration at a time [s]."""
@@ -45,7 +84,7 @@ class Signal:
             result: Any = self.function
         else:
             try:
-                result = self.function(Jet(time, 1.0))
+                result = self._called(Jet(time, 1.0))
             except ModelError:
                 raise
             except (ArithmeticError, ValueError) as error:
@@ -79,7 +118,7 @@ class Signal:
         if len(times) > 1:
             try:
                 with np.errstate(all="ignore"):
-                    result = self.function(Jet(times, 1.0))
+                    result = self._called(Jet(times, 1.0))
                 out[:] = np.column_stack(np.broadcast_arrays(result.value, result.rate, result.acceleration, times)[:3])
             except Exception:  # it cannot: called with one time, it gives the number or the error that users know
                 out[:] = np.nan
@@ -117,9 +156,12 @@ class Signal:
         if (self.name, self.kind) != (other.name, other.kind):
             return False
         if self.function is other.function or self.function == other.function:
-            return True
+            return [self._at_values(f) for f in self.used] == [other._at_values(f) for f in other.used]
         mine = recorded(self.function, 1)
         return mine is not None and mine == recorded(other.function, 1) and self._is_like(other)
+
+    def _at_values(self, formula: Any) -> float:
+        return float(formula.book.values[formula.index] if self.values is None else self.values[formula.index])
 
     def __hash__(self) -> int:
         return hash((self.name, self.kind))
@@ -152,11 +194,21 @@ class Signal:
         return self
 
     def __deepcopy__(self, memo: Any) -> Signal:
-        return self
+        return replace(self, used=deepcopy(self.used, memo)) if self.used else self
 
     def __reduce__(self) -> tuple[Any, ...]:
         check_picklable(f"{self.kind} {self.name!r}", self.function)
-        return Signal, (self.name, self.function, self.kind)
+        return Signal, (self.name, self.function, self.kind, self.used, self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """The function that is equal to a formula of parameters at all times."""
+
+    formula: Any
+
+    def __call__(self, t: Any) -> Any:
+        return coefficients.plain(self.formula)
 
 
 def recorded(function: Any, count: int, *rest: Any) -> tuple[bytes, ...] | None:
@@ -167,7 +219,8 @@ def recorded(function: Any, count: int, *rest: Any) -> tuple[bytes, ...] | None:
     graph = Graph()
     try:
         variables = [graph.variable(f"x{k}") for k in range(count)]
-        result = function(*variables, *rest) if callable(function) else function
+        with coefficients.standing(lambda formula: formula.recorded(graph)):
+            result = function(*variables, *rest) if callable(function) else function
         rows = [graph.lift(item) for item in (result if isinstance(result, list | tuple) else [result])]
     except Exception:  # the user's function can raise any exception
         return None
@@ -227,6 +280,15 @@ class GivenRate:
         return False
 
     @property
+    def used(self) -> tuple[Any, ...]:
+        """Formulas of parameters that its function reads."""
+        return self.signal.used
+
+    def drawn(self, values: Sequence[float]) -> GivenRate:
+        """The same at other values of the nodes of the book."""
+        return GivenRate(self.signal.drawn(values))
+
+    @property
     def name(self) -> str:
         return self.signal.name
 
@@ -248,7 +310,7 @@ class GivenRate:
         return self
 
     def __deepcopy__(self, memo: Any) -> GivenRate:
-        return self
+        return GivenRate(deepcopy(self.signal, memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return GivenRate, (self.signal,)

@@ -107,7 +107,7 @@ class Ends(Values):
         if path[0] == "loads" and self._is_of_parameters(value):
             return self._numbers(path, value, unit, formulas=True)
         if isinstance(value, str):
-            return self._formula(path, value, variables)
+            return self._formula(path, value, variables, formulas=path[0] == "joints" and variables == ("t",))
         if isinstance(value, list) and any(isinstance(item, str) for item in value):
             parts = [
                 self._formula((*path, k), item, variables)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
+from cardan.constraints import coefficients
 from cardan.constraints.expression import Graph, Plain, Quaternion, Scalar, TracingError, Vector
 from cardan.constraints.registry import traced_arguments
 from cardan.constraints.signal import TRIED, Signal, UndefinedError
@@ -130,8 +132,11 @@ def traced(function: Callable[..., Any], names: Sequence[str], *rest: Any) -> li
     """What a function of numbers returns, as text; TracingError or another exception if it cannot be recorded."""
     graph = Graph()
     variables = [graph.variable(f"x{k}") for k in range(len(names))]
-    result = function(*variables, *rest)
-    leaves = {variable.index: name for variable, name in zip(variables, names, strict=True)}
+    with coefficients.standing(lambda formula: formula.recorded(graph)):
+        result = function(*variables, *rest)
+        result = [graph.lift(item) for item in (result if isinstance(result, list | tuple) else [result])]
+    leaves = {node.index: str(node.value) for node in graph.nodes if node.operation == "variable"}
+    leaves |= {variable.index: name for variable, name in zip(variables, names, strict=True)}
     found: list[str | float] = []
     for item in result if isinstance(result, list | tuple) else [result]:
         node = graph.lift(item)
@@ -152,7 +157,9 @@ def signal_text(signal: Signal) -> str | float:
         (text,) = [number(one) if isinstance(one, float) else one for one in traced(function, ("t",))]
     except (Exception, TracingError) as error:  # the user's function can raise any exception
         raise ModelError(f"its Python function cannot be recorded ({_first(error)}); {WAYS}") from None
-    again = Signal(signal.name, Formula(text, ("t",)) if isinstance(text, str) else text)
+    constants = {name: one for f in signal.used for name, one in f.book.parameters_in([f.index]).items()}
+    again = Signal(signal.name, Formula(text, ("t",), tuple(constants.items())) if isinstance(text, str) else text)
+    again = replace(again, used=signal.used, values=signal.values)
     for time in TRIED:
         try:
             a = signal.jet(time)

@@ -123,9 +123,12 @@ class Values:
                 complete = False
         return complete
 
-    def _formula(self, path: Path, value: str, variables: Sequence[str], *, inner: bool = False) -> Formula:
+    def _formula(
+        self, path: Path, value: str, variables: Sequence[str], *, inner: bool = False, formulas: bool = False
+    ) -> Formula:
+        """A function; with ``formulas``, parameters stay parameters in it, else they have their present values."""
         constants = tuple(
-            (key, number.value if isinstance(number, design.Formula) else number)
+            (key, number.value if isinstance(number, design.Formula) and not formulas else number)
             for key, number in self.constants
             if key not in variables
         )

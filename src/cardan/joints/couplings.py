@@ -18,7 +18,7 @@ from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint, Role, coupling_kind
 from cardan.quantities import Angle, CoordinateOfOther, CoordinateOfTime, InSI, Length, OfCoordinate
 from cardan.system import check
-from cardan.system.formulas import plain
+from cardan.system.formulas import Formula, plain
 from cardan.system.parts import Feature
 from cardan.system.relations import Bundle, Relation
 
@@ -114,13 +114,14 @@ def drive(coordinate: Given, function: CoordinateOfTime, *, own: str) -> list[Re
     several.
     function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a constant number; or
     a spline: cd.spline(times, values), a SciPy spline, or a table (times, values).
+    Parameters in it, and in place of a number, have the values of the state.
     It is called with t as a jet, so that rate and acceleration are computed together with the value.  It need only be
     defined at the times that are used.
     """
-    if not callable(function):
+    if not callable(function) and not isinstance(function, Formula):
         function = check.number(function, "the value, if not a function of time,")
-    signal = Signal(own, function)
     on = _resolved(coordinate)
+    signal = Signal.reading(own, function, often=bool(on.a.body._model.book.names))
     return [Relation(DRIVEN[on.kind], on.arguments(), (signal.some_value(),), signal)]
 
 

@@ -55,6 +55,9 @@ def make(of: Items, kind: JointKind[Any], name: str, args: tuple[Any, ...], opti
                 ownership.check_formula(of, what, value)
         with of.book.making(what):
             relations = tuple(kind.build(*ends, *rest, **named, **extra))
+        for relation in relations:
+            for formula in relation.template.used:
+                ownership.check_formula(of, what, formula)
     except ModelError as error:
         text = str(error)
         kind_of_error = ArgumentError if isinstance(error, ArgumentError) else ModelError
@@ -152,7 +155,13 @@ def _angle_key(of: Items, kind: JointKind[Any], name: str, word: str) -> str:
 
 def _recorded_values(parameters: Iterable[tuple[str, Any]], relation: Relation) -> tuple[tuple[str, Any], ...]:
     """The options of a joint by name, as it keeps them."""
-    return tuple([(word, _recorded(relation, v) if callable(v) else _plain(v)) for word, v in parameters])
+    is_driver = relation.signal is not None
+    return tuple(
+        [
+            (word, _recorded(relation, v) if callable(v) or (is_driver and isinstance(v, Formula)) else _plain(v))
+            for word, v in parameters
+        ]
+    )
 
 
 def _recorded(relation: Relation, given: Any) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 
 from cardan.calls import explains
 from cardan.constraints.registry import Primitive
+from cardan.constraints.signal import Signal
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, Rule
 from cardan.system import check, formulas
@@ -315,7 +316,7 @@ class Joint:
     def __deepcopy__(self, memo: dict[int, Any]) -> Joint:
         ends, relations, angles = deepcopy((self.ends, self.relations, self.angles), memo)
         # a driver's function stays the same object
-        parameters = tuple((k, deepcopy(v, memo) if isinstance(v, Formula) else v) for k, v in self.parameters)
+        parameters = tuple((k, deepcopy(v, memo) if isinstance(v, Formula | Signal) else v) for k, v in self.parameters)
         return Joint(self.name, self.kind, ends, parameters, relations, angles, self.edge)
 
     def description(self) -> tuple[Any, ...]:

@@ -84,9 +84,9 @@ def constrain_rates(
     if value is not None:
         if kind.rows != 1:
             raise ModelError(f"{what} was given a value, but has {kind.rows} rows; a value belongs to one row")
-        if not callable(value):
+        if not callable(value) and not isinstance(value, Formula):
             value = check.number(value, f"{what}: the value, if not a function of time,")
-        signal = GivenRate(Signal(name, value))
+        signal = GivenRate(Signal.reading(name, value, often=bool(model.book.names)))
         signal.signal.some_value()
     try:
         ends, relation = single_primitive.resolved(kind, given, partial(coordinate_of, model), signal)
@@ -96,7 +96,7 @@ def constrain_rates(
         check_place(model, what, end)
     if not relation.bodies:
         raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
-    for one in relation.parameters:
+    for one in (*relation.parameters, *relation.template.used):
         if isinstance(one, Formula):
             check_formula(model, what, one)
     values: list[tuple[str, Any]] = list(zip(kind.parameters, relation.parameters, strict=False))

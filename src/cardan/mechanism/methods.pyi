@@ -344,6 +344,7 @@ class Methods:
         several.
         function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a constant number; or
         a spline: cd.spline(times, values), a SciPy spline, or a table (times, values).
+        Parameters in it, and in place of a number, have the values of the state.
         It is called with t as a jet, so that rate and acceleration are computed together with the value.  It need only be
         defined at the times that are used.
         """

@@ -48,7 +48,7 @@ def quantity(value: Any, what: str) -> Any:
 
 def function_of_time(value: Any, name: str) -> Signal:
     """A parameter that is a function of time [s], called with a jet as the functions of drivers are."""
-    found = Signal(name, value, "parameter")
+    found = Signal.reading(name, value, "parameter")
     found.some_value()
     return found
 

@@ -17,6 +17,8 @@ numbers         of a law: a ``tables.Linear``, K and C of a bushing   ``Forces.f
                 row by row                                            law on
 point, vector   0 to 2, of a force or torque                          ``Forces.floats`` from ``Wrench.numbers`` on, in
                                                                       principal axes where they are in body axes
+function        a formula in a function of time, in the order in      ``System.signals``, ``System.timed``
+                which the function reads them
 relation K      a float of the record of relation K of a joint, or    ``System.floats`` from ``par`` of the record
                 load (:class:`~cardan.system.relations.Record`)       on, before points count from the centroids
 angle KEY       a float of the record of a counted angle              ``System.floats``, behind those of relations
@@ -57,6 +59,7 @@ def feeds(drawing: Drawing) -> list[Feed]:
     for item in c.items():
         for k, relation in enumerate(item.relations):
             found += [Feed(item.name, f"relation {k}", *binding) for binding in relation.template.bindings]
+            found += [Feed(item.name, "function", j, one.index) for j, one in enumerate(relation.template.used)]
             for angle in relation.counted_angles:
                 found += [Feed(item.name, f"angle {angle.key}", *binding) for binding in angle.record().bindings]
     for load in c.loads.values():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 import numpy as np
 
 from cardan.calls import explains
+from cardan.constraints import coefficients
+from cardan.constraints.coefficients import is_standing, meaning_of
 from cardan.constraints.expression import FUNCTIONS, Graph, Plain, Scalar, TracingError
 from cardan.errors import ModelError, ReadOnlyError
 
@@ -255,6 +258,11 @@ class Book:
         reads = self.below(nodes)
         return {name for name, node in zip(self.names, self.nodes, strict=True) if name is not None and node in reads}
 
+    def parameters_in(self, nodes: Sequence[int]) -> dict[str, Formula]:
+        """The parameters that some nodes depend on, as formulas, by name."""
+        names = self.parameters_of(nodes)
+        return {name: Formula(self, node) for name, node in zip(self.names, self.nodes, strict=True) if name in names}
+
     @property
     def is_any_removed(self) -> bool:
         """Whether a parameter was removed; without one, formulas need no check."""
@@ -453,37 +461,62 @@ class Formula:
         except TracingError as error:
             raise ModelError(f"a formula of {self!r}: {error}") from None
 
-    def __add__(self, other: Any) -> Formula:
+    @property
+    def in_force(self) -> Any:
+        """What it stands for in a function that is being called; itself elsewhere."""
+        return meaning_of(self)
+
+    def __add__(self, other: Any) -> Any:
+        if is_standing():
+            return operator.add(self.in_force, other)
         return self._made(self.book.graph.add, self.node, self._lifted(other))
 
-    def __radd__(self, other: Any) -> Formula:
+    def __radd__(self, other: Any) -> Any:
+        if is_standing():
+            return operator.add(other, self.in_force)
         return self._made(self.book.graph.add, self._lifted(other), self.node)
 
-    def __sub__(self, other: Any) -> Formula:
+    def __sub__(self, other: Any) -> Any:
+        if is_standing():
+            return operator.sub(self.in_force, other)
         return self._made(self.book.graph.subtract, self.node, self._lifted(other))
 
-    def __rsub__(self, other: Any) -> Formula:
+    def __rsub__(self, other: Any) -> Any:
+        if is_standing():
+            return operator.sub(other, self.in_force)
         return self._made(self.book.graph.subtract, self._lifted(other), self.node)
 
-    def __mul__(self, other: Any) -> Formula:
+    def __mul__(self, other: Any) -> Any:
+        if is_standing():
+            return operator.mul(self.in_force, other)
         return self._made(self.book.graph.multiply, self.node, self._lifted(other))
 
-    def __rmul__(self, other: Any) -> Formula:
+    def __rmul__(self, other: Any) -> Any:
+        if is_standing():
+            return operator.mul(other, self.in_force)
         return self._made(self.book.graph.multiply, self._lifted(other), self.node)
 
-    def __truediv__(self, other: Any) -> Formula:
+    def __truediv__(self, other: Any) -> Any:
+        if is_standing():
+            return operator.truediv(self.in_force, other)
         return self._made(self.book.graph.divide, self.node, self._lifted(other))
 
-    def __rtruediv__(self, other: Any) -> Formula:
+    def __rtruediv__(self, other: Any) -> Any:
+        if is_standing():
+            return operator.truediv(other, self.in_force)
         return self._made(self.book.graph.divide, self._lifted(other), self.node)
 
-    def __pow__(self, other: Any) -> Formula:
+    def __pow__(self, other: Any) -> Any:
+        if is_standing():
+            return operator.pow(self.in_force, other)
         return self._made(self.book.graph.power, self.node, self._lifted(other))
 
-    def __rpow__(self, other: Any) -> Formula:
+    def __rpow__(self, other: Any) -> Any:
+        if is_standing():
+            return operator.pow(other, self.in_force)
         return self._made(self.book.graph.power, self._lifted(other), self.node)
 
-    def __neg__(self) -> Formula:
+    def __neg__(self) -> Any:
         return self * -1.0
 
     def __pos__(self) -> Formula:
@@ -493,7 +526,7 @@ class Formula:
         """A number as a formula."""
         return Formula(self.book, self.book.index(self._lifted(other)))
 
-    def call(self, name: str, *others: Any) -> Formula:
+    def call(self, name: str, *others: Any) -> Any:
         """A function of it, such as cd.sin."""
         if name not in FUNCTIONS or f"call {name}" not in _OPERATIONS:
             raise ModelError(f"cd.{name} cannot be used in a formula of parameters")
@@ -504,13 +537,30 @@ class Formula:
             f"{self!r} is not a number: in a formula use operators and cd.sin, cd.sqrt, …; its number is {self!r}.value"
         )
 
-    __float__ = __int__ = __index__ = __bool__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    def __float__(self) -> float:
+        return float(self.in_force) if is_standing() else self._refuse()
+
+    def __lt__(self, other: Any) -> Any:
+        return self.in_force < other if is_standing() else self._refuse()
+
+    def __le__(self, other: Any) -> Any:
+        return self.in_force <= other if is_standing() else self._refuse()
+
+    def __gt__(self, other: Any) -> Any:
+        return self.in_force > other if is_standing() else self._refuse()
+
+    def __ge__(self, other: Any) -> Any:
+        return self.in_force >= other if is_standing() else self._refuse()
+
+    __int__ = __index__ = __bool__ = __abs__ = _refuse
     __array__ = __round__ = __floordiv__ = __mod__ = _refuse
 
     def __array_ufunc__(self, function: Any, method: str, *given: Any, **options: Any) -> Any:
         """Operators with numbers of NumPy, and functions such as ``np.sin(L)``: as those of this class."""
         if method != "__call__" or options:
             self._refuse()
+        if is_standing():
+            return function(*map(coefficients.plain, given))
         if function in _OPERATORS:
             (a, b), word = given, _OPERATORS[function]
             return getattr(a, f"__{word}__")(b) if isinstance(a, Formula) else getattr(b, f"__r{word}__")(a)
@@ -519,6 +569,17 @@ class Formula:
         if function not in _NUMPY_NAMES:
             self._refuse()
         return self.lift(given[0]).call(_NUMPY_NAMES[function], *given[1:])
+
+    def recorded(self, graph: Graph) -> Scalar:
+        """The formula in another graph, whose variables are parameters by their names."""
+        made: dict[int, Scalar] = {}
+        for index in sorted(self.book.below([self.index])):
+            node = self.book.graph.nodes[index]
+            if node.operation == "variable":
+                made[index] = graph.variable(self.book.text(index))
+            else:
+                made[index] = graph.node(node.operation, tuple([made[one.index] for one in node.arguments]), node.value)
+        return made[self.index]
 
     def description(self) -> str:
         """As plain values: equal for equal formulas."""

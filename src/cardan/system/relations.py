@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -58,6 +58,19 @@ class Record(NamedTuple):
 
     def drawn(self, values: Sequence[float]) -> Record:
         """The same with other values of the nodes of the book."""
+        if self.used:
+            signal = None if self.signal is None else self.signal.drawn(values)
+            timed = tuple([(position, function.drawn(values)) for position, function in self.timed])
+            return self._replace(signal=signal, timed=timed)._redrawn(values)
+        return self._redrawn(values)
+
+    @property
+    def used(self) -> list[Formula]:
+        """Formulas that its functions of time read."""
+        own = () if self.signal is None else self.signal.used
+        return [*own, *[formula for _, function in self.timed for formula in function.used]]
+
+    def _redrawn(self, values: Sequence[float]) -> Record:
         if not self.bindings:
             return self
         floats = array("d", self.floats)
@@ -77,7 +90,9 @@ class Record(NamedTuple):
         return self._replace(primitive=form, ints=ints.tobytes(), powers=array("q", form.powers).tobytes())
 
     def __deepcopy__(self, memo: Any) -> Record:
-        return self
+        if not self.used:
+            return self
+        return self._replace(signal=deepcopy(self.signal, memo), timed=deepcopy(self.timed, memo))
 
 
 class Relation:
@@ -137,8 +152,8 @@ class Relation:
             floats += (function.some_value(), 0.0, 0.0)
             column += 1
         self.book: Book | None = None
-        if not are_floats(floats):
-            self.book = next((c.book for c in floats if isinstance(c, Formula)), None)
+        if signal is not None or chosen or not are_floats(floats):
+            self.book = _book_of(floats, (signal, *functions))
         bound = bindings(floats) if self.book is not None else ()
         slots = [body._serial for body in bodies]
         count = layout.RECORD + len(slots) + len(laid)
@@ -188,7 +203,8 @@ class Relation:
     def nodes(self) -> list[int]:
         """Nodes of the book that it reads."""
         counted = [bindings((*angle.x, *angle.y, *angle.v)) for angle in self.counted_angles]
-        return [node for bound in (self.template.bindings, *counted) for _, node in bound]
+        found = [node for bound in (self.template.bindings, *counted) for _, node in bound]
+        return [*found, *[formula.index for formula in self.template.used]]
 
     @property
     def primitive(self) -> Primitive:
@@ -202,6 +218,13 @@ class Relation:
     def is_timed(self) -> bool:
         """Whether a parameter is a function of time."""
         return bool(self.template.timed)
+
+
+def _book_of(floats: Sequence[Any], functions: Sequence[Signal | GivenRate | None]) -> Book | None:
+    """The book of the formulas among some numbers, or of those that functions read; None if there is none."""
+    found = [one for one in floats if isinstance(one, Formula)]
+    found += [one for function in functions if function is not None for one in function.used]
+    return found[0].book if found else None
 
 
 class Motion(NamedTuple):

@@ -114,7 +114,7 @@ class Source(NamedTuple):
     def redrawn(self, values: Sequence[float], drawn: Mapping[str, float], near: Mapping[str, float]) -> Source:
         """The same at other values of the parameters; values: of all nodes of the book."""
         return self._replace(
-            records=tuple([record.drawn(values) if record.bindings else record for record in self.records]),
+            records=tuple([record.drawn(values) for record in self.records]),
             rate_records=tuple([record.drawn(values) for record in self.rate_records]),
             angles=tuple([angle.drawn(values) if angle.bindings else angle for angle in self.angles]),
             edges={name: edge.drawn(values) for name, edge in self.edges.items()},
@@ -285,6 +285,8 @@ class System:
         made._cache, made._shared = {}, self._shared
         drawing: tuple[FloatArray, list[tuple[int, int]]] = made.cached("drawing", self._drawing)
         template, bindings = drawing
+        made.signals = tuple([(place, signal.drawn(values)) for place, signal in self.signals])
+        made.timed = tuple([(place, k, function.drawn(values)) for place, k, function in self.timed])
         made.floats = template.copy()
         for position, node in bindings:
             made.floats[position] = values[node]
@@ -371,11 +373,23 @@ class System:
     def with_variables(self, free: tuple[str, ...], given: tuple[str, ...] = ()) -> System:
         """The same system with some parameters in q: free ones, and those that are given with each start; made once."""
         key = Variables(free, given)
+        self._check_functions({*free, *given})
 
         def make() -> System:
             return self._derived(variables.with_variables(self._source, key))
 
         return self.cached(("variables", key), make)
+
+    def _check_functions(self, names: set[str]) -> None:
+        """ModelError if a function of time reads one of some parameters, whose values would differ from start to
+        start."""
+        for name, record in zip(self._packed.constraints, self._packed.records, strict=True):
+            for formula in record.used:
+                if read := sorted(formula.parameters & names):
+                    raise ModelError(
+                        f"parameter {read[0]!r} is in the function of {name!r}: it cannot be free, and no derivatives "
+                        "or batches of assemblies by it are made; set its value, or give it in the state"
+                    )
 
     @property
     def tail(self) -> FloatArray:
@@ -931,7 +945,7 @@ _NONE: IntArray = np.empty(0, dtype=np.int64)
 # What does not depend on numbers: attributes of a system, and keys of its cache.
 _UNCHANGED = (
     *("_plain", "_touching", "authored", "counted_angles", "has_contacts", "index", "ints", "names", "powers"),
-    *("primitives", "signals", "timed", "variables"),
+    *("primitives", "variables"),
 )
 _SHARED = frozenset(  # keys, or first items of keys, of derived tables that do not depend on values of parameters
     (
