@@ -19,6 +19,8 @@ import cardan as cd
 from cardan.dynamics import loads
 from cardan.files import schema
 from cardan.joints import REGISTRY, JointKind, Role
+from cardan.joints.friction import KINDS
+from cardan.joints.friction import TEXT as FRICTION
 from cardan.joints.making import signature_of
 from cardan.joints.placing import TEXT, WORDS, takes_place
 from cardan.kernel.table import TableMeta, WorkspaceMeta, describe
@@ -55,6 +57,7 @@ MODULES = (
     "cardan.system.parts",
     "cardan.joints.registry",
     "cardan.joints.couplings",
+    "cardan.joints.friction",
     "cardan.dynamics.loads",
 )
 
@@ -88,12 +91,16 @@ def _methods(kind: Kind) -> list[str]:
     given = parameters(kind)
     ends, options = given[: len(kind.takes)], given[len(kind.takes) :]
     text = inspect.cleandoc(str(kind.build.__doc__))
-    one = _method(kind, [_argument(p) for p in ends], options, (), text)
+    words = ["friction: JointFriction | None = None"] if kind.name in KINDS.values() else []
+    if words:
+        text += f"\n\n{inspect.cleandoc(FRICTION)}"
+    one = _method(kind, [_argument(p) for p in ends], options, words, text)
     if not (isinstance(kind, JointKind) and takes_place(kind)):
         return one
     placed = [_argument(p, "Body | str") for p in ends]
     text += f"\n\n{inspect.cleandoc(TEXT)}"
-    other = _method(kind, placed, options, [f"{word}: Any = None" for word in WORDS], text)
+    words += [f"{word}: Any = None" for word in WORDS]
+    other = _method(kind, placed, options, words, text)
     return ["    @overload", *one, "    @overload", *other]
 
 

@@ -135,6 +135,7 @@ if TYPE_CHECKING:
     from cardan.interact.hand import Hand
     from cardan.interact.session import Session, SessionStatus
     from cardan.joints import Coordinate, Joint, coordinate
+    from cardan.joints.friction import JointFriction, bearing, guide
     from cardan.mechanism import Mechanism
     from cardan.study import sample
     from cardan.study.sample import Sample
@@ -191,6 +192,7 @@ _MODULES = {
     "interact.hand": "Hand",
     "interact.session": "Session SessionStatus",
     "joints": "Coordinate Joint coordinate",
+    "joints.friction": "JointFriction bearing guide",
     "mechanism": "Mechanism",
     "study.sample": "Sample",
     "study.study": "Study",
@@ -250,6 +252,7 @@ __all__ = [
     "Interference",
     "Jet",
     "Joint",
+    "JointFriction",
     "JointMotion",
     "Linearization",
     "Load",
@@ -289,6 +292,7 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "bearing",
     "cad",
     "clip",
     "collide",
@@ -304,6 +308,7 @@ __all__ = [
     "elastic",
     "final",
     "geometry",
+    "guide",
     "inch",
     "integral",
     "joint_motion",

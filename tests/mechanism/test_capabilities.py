@@ -287,6 +287,12 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "a parameter with a period": with_period,
     "a function of time as a parameter": lambda m: m.rack("new", m["A"], m["P"], radius=0.1, offset=ramp),
     "constrain one body": lambda m: m.constrain("new", in_world, i=m["wheel"].point((0.2, 0, 0))),
+    "a joint with friction": lambda m: m.revolute(
+        "new",
+        m["crank"].frame((0.5, 0, 0)),
+        m.body("part", position=(0.5, 0, 0), mass=1.0, inertia=0.1 * np.eye(3)).frame(),
+        friction=cd.bearing(0.1, 0.02),
+    ),
     "a joint with an inertia": lambda m: setattr(m["A"], "inertia", 0.3),
     "attach": lambda m: m.body("new", position=(5, 5, 5)).attach(cd.shapes.gear(0.01, 20, 0.02), density=7850.0),
     "attach looks alone": lambda m: m["wheel"].attach(cd.shapes.tube(0.3, 0.2, 0.1), color="#336699"),
@@ -325,7 +331,7 @@ def move(m):
     motion = driven.move([0.0, 0.02, 0.04])
     assert motion.ok, motion.text()
     if motion.undriven:  # its forces depend on what the undriven freedoms do
-        with pytest.raises(cd.ModelError, match="freedom"):
+        with pytest.raises(cd.ModelError, match=r"freedom|friction"):
             motion.effort("motor")
     else:
         assert np.isfinite(motion.effort("motor")).all()
@@ -339,7 +345,7 @@ def session(m):
         except cd.ModelError as error:
             words = ("differences", "flexible", "collisions", "contacts that open")
             refuses_all = any(word in str(error) for word in words)
-            refuses_all |= mode == "dynamic" and "restitution" in str(error)
+            refuses_all |= mode == "dynamic" and ("restitution" in str(error) or "friction" in str(error))
             assert (mode == "kinematic" or m.system.timed or refuses_all) and "'new" in str(error)
             continue
         with ses:
@@ -558,6 +564,7 @@ REFUSED = dict.fromkeys(  # motions refuse it, by name
 REFUSED["a parameter in a driver"] = (free, sensitivity)
 REFUSED["collide"] = (simulate, simulate_many, gradients, clashes, pickle_results, save)
 REFUSED["a flexible body"] = tuple(v for v in VERBS if v not in WITH_FLEXIBLE)
+REFUSED["a joint with friction"] = (equations,)
 REFUSED["contact that opens"] = (
     *(assemble_many, diagnose, step, move, move_many, equations, pickle_results, sensitivity),
 )
@@ -584,7 +591,7 @@ def test_what_files_cannot_contain_is_refused(tmp_path):
             refused.append(capability)
     assert refused == [
         *("constrain_rates", "constrain_rates with a value", "actuator by a function"),
-        *("a function of time as a parameter", "a flexible body"),
+        *("a function of time as a parameter", "a joint with friction", "a flexible body"),
     ]
 
 

@@ -22,12 +22,13 @@ from cardan.analysis.simulation_options import SimulationArguments, SimulationOp
 from cardan.analysis.starts import start_coordinates
 from cardan.constraints.signal import GivenRate, UndefinedError, last_defined
 from cardan.coordinates import formulations, rates, verdict
-from cardan.dynamics import massless, tables
-from cardan.dynamics.build import connections, equations_of
+from cardan.dynamics import joint_friction, massless, tables
+from cardan.dynamics.build import connections, equations_of, new_equations
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.functions import NotFiniteError
 from cardan.dynamics.generalized_alpha import GeneralizedAlpha
 from cardan.dynamics.integrate import MOST_TURN, Event, Integration, Settings
+from cardan.dynamics.joint_friction import UNFITTING, FrictionRun
 from cardan.dynamics.limit_conflicts import Push
 from cardan.dynamics.opening import DENSE, OpeningRun
 from cardan.dynamics.reactions import ConstraintForces
@@ -79,6 +80,7 @@ STATUS: Final = {
         "fewer contacts, or m.collide with contacts='steps';",
     ),
     DENSE: (SimulationStatus.EVENTS, "contacts hit each other too often for events; give them a smaller restitution"),
+    UNFITTING: (SimulationStatus.CONTACTS, "no joints that stick or slip fit the forces and their friction"),
     REBOUNDING: (SimulationStatus.EVENTS, "limits are hit too often for events; give them a smaller restitution"),
     tables.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, f"the joints cannot be kept closed{SMALLER}"),
 }
@@ -89,7 +91,8 @@ def simulate(
 ) -> Simulation:
     """See :meth:`cardan.Mechanism.simulate`."""
     options = simulation_options(given, changes)
-    system, (equations, notes) = drawing.system, equations_of(drawing)
+    system = drawing.system
+    equations, notes = new_equations(drawing, friction=True) if drawing.contents.frictions else equations_of(drawing)
     _check_contacts(drawing, equations, options)
     own = partial(one_sided.coordinates, drawing) if drawing.contents.opening else None
     colliding = _stepped(drawing, options)
@@ -150,12 +153,15 @@ def _simulate(
         run = SteppedRun(equations, q, v, first, outputs, end=end, settings=settings, colliding=colliding)
     elif touching is not None:
         run = OpeningRun(equations, q, v, first, outputs, end=end, settings=settings, impacts=options.impacts)
+    elif equations.frictions:
+        run = FrictionRun(equations, q, v, first, outputs, end=end, settings=settings, impacts=options.impacts)
     elif any(stop.restitution for stop in equations.stops) and options.method != "generalized_alpha":
         run = ReboundRun(equations, q, v, first, outputs, end=end, settings=settings, impacts=options.impacts)
     else:
         kind = GeneralizedAlpha if options.method == "generalized_alpha" else Integration
         run = kind(equations, q, v, first, outputs, end=end, settings=settings)
     notes += massless.examine(run).notes
+    notes += joint_friction.notes(run) if isinstance(run, FrictionRun) else []
     code = run.begin()
     if run.control.redundant and code == tables.RUNNING:
         notes += _of_redundancy(system, run, found.state)
@@ -303,7 +309,8 @@ def _record(run: Integration, count: int) -> ContactRecord | None:
         hits, friction, steps = run.losses(times)
         return ContactRecord(hits, friction, penetration=run.penetration, error=run.contact_error, lost_steps=steps)
     if isinstance(run, ReboundRun):
-        return ContactRecord(run.lost_impact()[:count], np.zeros(count))
+        lost = run.lost_friction()[:count] if isinstance(run, FrictionRun) else np.zeros(count)
+        return ContactRecord(run.lost_impact()[:count], lost)
     return ContactRecord(*run.lost(times), error=run.contact_error, shared=tuple(run.shared))
 
 
@@ -331,6 +338,8 @@ def _check_contacts(drawing: Drawing, equations: Equations, options: SimulationO
             f"limit {rebounding[0]!r} has a restitution, but stabilization is {options.stabilization!r}; hits need "
             "'projection'"
         )
+    if equations.frictions:
+        _check_friction(equations.frictions[0].joint, drawing, options)
     if not (opening := drawing.contents.opening):
         return
     name = f"contact {opening[0].name!r} opens"
@@ -353,11 +362,28 @@ def _check_contacts(drawing: Drawing, equations: Equations, options: SimulationO
         )
 
 
+def _check_friction(joint: str, drawing: Drawing, options: SimulationOptions) -> None:
+    """ModelError if the options, or contacts that open, do not serve the friction of joints."""
+    what = f"joint {joint!r} has friction"
+    if drawing.contents.opening:
+        raise ModelError(
+            f"{what}, and contact {drawing.contents.opening[0].name!r} opens: simulate does not consider both in one "
+            "mechanism yet; leave out friction= of the joint"
+        )
+    if options.contacts == "steps":
+        raise ModelError(f"{what}, but contacts is 'steps', which does not consider it; use 'events'")
+    if options.method == "generalized_alpha":
+        raise ModelError(f"{what}, but method is 'generalized_alpha', which has no events; use 'adams'")
+    if options.stabilization != "projection":
+        raise ModelError(f"{what}, but stabilization is {options.stabilization!r}; friction needs 'projection'")
+
+
 def _closed_count(run: Integration) -> int:
     """Number of results, without those at the end whose joints are open; the first one is always kept."""
     equations, count = run.equations, run.reached
     system = equations.system
     others = {*(stop.name for stop in equations.stops), *equations.inertias, *equations.rate_rows}
+    others.update(one.name for one in equations.frictions)
     joints = [row.start + k for row in system.rows if row.constraint not in others for k in range(row.primitive.rows)]
     while count > 1:
         time, q = float(run.results[count - 1, 0]), run.results[count - 1, 1 : 1 + run.q.size]
@@ -376,6 +402,8 @@ def _of_end(run: Integration, code: int, last: float) -> tuple[SimulationStatus,
     if names:
         verb = "has" if len(names) == 1 else "have"
         words += f", because {', '.join(map(repr, names))} {verb} no finite force"
+    elif code == tables.NOT_FINITE and isinstance(run, FrictionRun) and run.failed:
+        words += f", because the friction of {listed(run.failed)} allows no finite force"
     elif code == tables.NOT_FINITE and (lost_mass := massless.lost_mass(run)):
         words += f", because {lost_mass.text}"
     elif run.push is not None:

@@ -11,7 +11,9 @@ from cardan import joints
 from cardan.dynamics import mass
 from cardan.dynamics.equations import Equations, Opening, Stop
 from cardan.dynamics.forces import Forces
+from cardan.dynamics.joint_friction import COORDINATES, JointRow
 from cardan.dynamics.reactions import ROLLING, Connection, connection
+from cardan.errors import ModelError
 from cardan.joints import Joint, Role
 from cardan.lazy import LazyModule
 from cardan.system import check
@@ -34,12 +36,15 @@ def equations_of(drawing: Drawing) -> tuple[Equations, list[str]]:
     return equations, list(notes)
 
 
-def new_equations(drawing: Drawing, follow: bool = True) -> tuple[Equations, list[str]]:
-    """The equations of motion, and what they assume.  follow: False for one pose: contacts are not followed."""
+def new_equations(drawing: Drawing, follow: bool = True, friction: bool = False) -> tuple[Equations, list[str]]:
+    """The equations of motion, and what they assume.  follow: False for one pose: contacts are not followed.
+
+    friction: whether they have the rows of the friction of joints.
+    """
     c = drawing.contents
     found = mass.masses(drawing.records, drawing.joint_points(), drawing.system.judged_length)
     notes = mass_notes(drawing.records, found, _fixed(drawing))
-    return _packed(drawing, found, drawing.gravity, list(c.loads.values()), follow), notes
+    return _packed(drawing, found, drawing.gravity, list(c.loads.values()), follow, friction=friction), notes
 
 
 def _fixed(drawing: Drawing) -> frozenset[str]:
@@ -90,6 +95,23 @@ def inertia_rows(joints_by_name: Mapping[str, Joint], inertias: Mapping[str, flo
     return found
 
 
+def friction_rows(drawing: Drawing) -> dict[str, tuple[Bundle, JointRow]]:
+    """By its name, the row of the coordinate of each joint that has friction, and what belongs to it."""
+    c, places = drawing.contents, drawing.places()
+    found = {}
+    for name, law in c.frictions.items():
+        joint = c.joints[name]
+        coordinate = joint.of(COORDINATES[law.law])
+        row = joints.coordinate_row(f"{name}.friction", coordinate)
+        (a,), (b,) = places[name]
+        if a.bindings or b.bindings:
+            raise ModelError(
+                f"joint {name!r} has friction and a formula in its frames, which friction does not consider"
+            )
+        found[row.name] = row, JointRow(row.name, name, law, a, b)
+    return found
+
+
 def _packed(
     drawing: Drawing,
     found: mass.Masses,
@@ -97,6 +119,7 @@ def _packed(
     loads: list[Any],
     follow: bool = True,
     with_inertias: bool = True,
+    friction: bool = False,
 ) -> Equations:
     """The equations of motion with these masses, gravity and loads."""
     c = drawing.contents
@@ -110,14 +133,17 @@ def _packed(
     openings = [_opening(joint) for joint in c.opening]
     bundles += rolling_rows(c.opening)
     rows = inertia_rows(c.joints, drawing.inertias) if with_inertias else {}
-    bundles += [*(row for row, _ in rows.values()), *c.rate_rows.values()]
+    slides = friction_rows(drawing) if friction else {}
+    added = [row for row, _ in (*rows.values(), *slides.values())]
+    bundles += [*added, *c.rate_rows.values()]
     bundles = [_followed(bundle) for bundle in bundles] if follow else bundles
-    angles = drawing.counted_angles([*loads, *(row for row, _ in rows.values()), *c.opening])
+    angles = drawing.counted_angles([*loads, *added, *c.opening])
     system = System(drawing.records, bundles, angles, found.frames, formulas=drawing.values)
     system.index.contents = c
     forces = Forces(system, drawing.records, loads, angles, drawing.values) if loads else None
     inertias = {name: value for name, (_, value) in rows.items()}
-    return Equations(system, found.diagonal, gravity, stops, forces, found.metric, inertias, openings)
+    frictions = [one for _, one in slides.values()] if slides else ()
+    return Equations(system, found.diagonal, gravity, stops, forces, found.metric, inertias, openings, frictions)
 
 
 def _opening(joint: Joint) -> Opening:
@@ -165,13 +191,15 @@ class Inverse(NamedTuple):
     connections: Mapping[str, Connection]
     loaded: Drawing | None
     fixed: frozenset[str]
+    rubbing: str = ""  # the first joint with friction
 
     @staticmethod
     def of(drawing: Drawing) -> Inverse:
         """That of a drawing."""
         loaded = drawing if drawing.contents.loads or drawing.contents.inertias else None
         given = (drawing.joint_points(), drawing.gravity, connections(drawing))
-        return Inverse(tuple(drawing.records), *given, loaded, _fixed(drawing))
+        rubbing = next(iter(drawing.contents.frictions), "")
+        return Inverse(tuple(drawing.records), *given, loaded, _fixed(drawing), rubbing)
 
     def notes(self, system: System) -> tuple[str, ...]:
         """What is assumed about masses."""
@@ -180,6 +208,11 @@ class Inverse(NamedTuple):
 
     def equations(self, system: System) -> Equations:
         """The equations of motion of a packed system of the mechanism."""
+        if self.rubbing:
+            raise ModelError(
+                f"efforts and reactions of a driven motion do not consider friction of joints yet, and "
+                f"{self.rubbing!r} has it; use m.simulate"
+            )
         if self.loaded is not None:
             return equations_of(self.loaded)[0]
         found = mass.masses(self.parts, self.points, system.judged_length)

@@ -68,7 +68,9 @@ class Equations:
     rows of their coordinates, which are no equations; ``joint_inertias``: where these are; ``compliances``: their 1/I,
     zero of equations.  ``weights``: of residuals, zero for these rows.  ``guards``: rows that exclude opposite axes.
     ``offsets``: of the pieces of a workspace, once they are planned.  ``openings``: contacts that open, whose gaps are
-    the last of the stops; their bounds are zero, in a float behind those of the problem.
+    the last of the stops; their bounds are zero, in a float behind those of the problem.  ``frictions``: of joints
+    (:class:`cardan.dynamics.joint_friction.JointRow`), whose rows hold where they stick; ``friction_places``: by the
+    names of these rows, the float that holds the coordinate there.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Equations:
         metric: FloatArray | None = None,
         inertias: Mapping[str, float] = NONE,
         openings: Sequence[Opening] = (),
+        frictions: Sequence[Any] = (),
     ) -> None:
         self.system = system
         self.forces = forces
@@ -109,6 +112,11 @@ class Equations:
         self.compliances: FloatArray = np.zeros(self.equations.size)
         self.compliances[numbers] = 1.0 / self.joint_inertias.values
         own[numbers] = 0.0  # coordinates, and no residuals
+        self.frictions = tuple(frictions)
+        if frictions:
+            sliding = [number[rows[one.name]] for one in frictions]
+            self.compliances[sliding] = 1.0  # a run chooses them
+            own[sliding] = 0.0
         self.weights: FloatArray = own
         self.values = self.mass_values(self.light)
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
@@ -118,6 +126,7 @@ class Equations:
         stops = [*stops, *[Stop(one.name, 0.0, np.inf) for one in openings]]
         self.stops = tuple(stops)
         parameters = {row.constraint: par for row, par in zip(every, ints_at(system, layout.PAR), strict=True)}
+        self.friction_places = {one.name: parameters[one.name] for one in frictions} if frictions else {}
         parameters |= {one.name: self.problem.floats.size for one in openings}
         table = [(number[rows[stop.name]], rows[stop.name], parameters[stop.name]) for stop in stops]
         self.stop_table: AnyArray = np.array(table, dtype=tables.Stop.dtype)
@@ -138,7 +147,7 @@ class Equations:
     def __reduce__(self) -> tuple[Any, ...]:
         limits = self.stops[: len(self.stops) - len(self.openings)]
         of_all = (self.system, self.masses, self.gravity, limits, self.forces, self.metric, self.inertias)
-        return Equations, (*of_all, self.openings)
+        return Equations, (*of_all, self.openings, self.frictions)
 
     def __deepcopy__(self, memo: Any) -> Equations:
         return self

@@ -178,7 +178,7 @@ class Integration:
             gain=gain or (BAUMGARTE_GAIN / step if step else 0.0),
             most_turn=MOST_TURN if e.stops and any([not stop.is_turn for stop in e.stops]) else np.inf,
             turn_step=np.inf,
-            compliant=float(len(e.inertias)),
+            compliant=float(len(e.inertias) + len(e.frictions)),
         )
         self._has_feedback = stabilization == "baumgarte"
         self.step = step or span
@@ -223,8 +223,8 @@ class Integration:
             scales=n,
             pose_scales=e.poses.equations.size if e.poses else 0,
             pose_matrix=e.poses.algebra.work if e.poses else 0,
-            compliances=n if e.inertias else 0,
-            pose_compliances=e.poses.equations.size if e.poses and e.inertias else 0,
+            compliances=n if e.compliances.any() else 0,
+            pose_compliances=e.poses.equations.size if e.poses and e.compliances.any() else 0,
             drift=rows + e.timed.size if e.timed.size else 0,
             rest=n6 if e.timed.size else 0,
             passes=3 * n6 + n if e.is_massless else 0,

@@ -46,7 +46,7 @@ def find_push(run: Any, q: FloatArray, time: float) -> Push | None:
     own = e.stop_table["equation"][held]
     is_fixed = run.active == 1.0  # others are kept without effect
     is_fixed[own] = False
-    is_fixed[e.joint_inertias.equations] = False
+    is_fixed[e.compliances > 0.0] = False
     jacobian = e.problem.with_floats(run.floats).jacobian(q)[1][e.equations] * e.problem.scales[e.problem.rows :]
     lengths = np.linalg.norm(jacobian, axis=1)
     if not np.isfinite(lengths).all():

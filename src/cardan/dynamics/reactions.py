@@ -113,11 +113,20 @@ class ConstraintForces:
             self.multipliers[:, equations.joint_inertias.equations] = 0.0
         self.wrenches = self._forces(self.multipliers)
         self.free: FloatArray | None = None
+        rubbing = [
+            k for k in np.flatnonzero(equations.compliances).tolist() if k not in equations.joint_inertias.equations
+        ]
+        efforts = self.multipliers[:, rubbing]
         if redundant and self.multipliers.size:
+            if rubbing:  # friction acts as it does; the rest is shared by the constraints
+                self.multipliers = self.multipliers.copy()
+                self.multipliers[:, rubbing] = 0.0
+                self.wrenches = self._forces(self.multipliers)
             limits = _released(equations)
             holds = np.ones_like(self.multipliers)
             holds[:, limits] = self.multipliers[:, limits] != 0.0
             self.multipliers, _ = self._least_norm(self.multipliers, self.wrenches)
+            self.multipliers[:, rubbing] = efforts
             self.wrenches = self._forces(self.multipliers)
             unit = holds * _scales(equations)[0]
             random = unit * np.random.default_rng(SEED).standard_normal(self.multipliers.shape)
@@ -233,7 +242,8 @@ def read_reaction(
             raise ModelError(f"on is {on!r}; for {name!r} it must be {sides}one of the bodies {offered}")
         place = on_body[body]
     if found.kind.role is not Role.CONTACT:
-        return forces.reaction((name,), place, axes)._replace(normal=None, traction=None)
+        rows = (name, *[one.name for one in forces.equations.frictions if one.joint == name])
+        return forces.reaction(rows, place, axes)._replace(normal=None, traction=None)
     rolling = connections.get(f"{name}{ROLLING}")
     parts = (name, f"{name}{ROLLING}") if rolling is not None and rolling.kind.role is Role.RATE else (name,)
     return forces.reaction(parts, place, axes)
@@ -245,6 +255,7 @@ def read_effort(
     """The effort that a user asks for; ModelError where there is none.  v: shape (times, unknowns)."""
     name = getattr(driver, "name", driver)
     drivers = [key for key, found in connections.items() if found.kind.role in (Role.DRIVER, Role.LIMIT)]
+    drivers += [one.name for one in forces.equations.frictions]
     loads = forces.equations.forces
     named = loads.named if loads is not None else []
     if isinstance(name, str) and name in connections and name not in drivers:
@@ -266,6 +277,7 @@ def effort_units(forces: ConstraintForces, connections: Mapping[str, Connection]
     named: dict[str, str] = {}
     for role in (Role.DRIVER, Role.LIMIT):
         named |= {name: rows[name] for name, found in connections.items() if found.kind.role is role}
+    named |= {one.name: rows[one.name] for one in forces.equations.frictions}
     named |= {} if loads is None else loads.units
     return {name: "N m" if unit == "rad" else "N" for name, unit in named.items()}
 
@@ -434,20 +446,20 @@ def _least_norm(
 
 
 def _released(equations: Equations) -> IntArray:
-    """Equations that need not hold: limits, and the rows of inertias of joints, which never do."""
-    found: IntArray = np.concatenate([equations.stop_table["equation"], equations.joint_inertias.equations])
+    """Equations that need not hold: limits, and the rows of inertias and friction of joints."""
+    found: IntArray = np.concatenate([equations.stop_table["equation"], np.flatnonzero(equations.compliances)])
     return found
 
 
 def _stop_entries(equations: Equations) -> IntArray:
     """Of each equation that need not hold its number, and the first entry and the number of entries of its row in J."""
     limits = set(_released(equations).tolist())
-    strips = _strips(equations) if limits else ()
-    entries = [(s.first, s.entry, WIDTH * s.slots) for s in strips if s.first in limits]  # strips of one row
+    every = strips(equations) if limits else ()
+    entries = [(s.first, s.entry, WIDTH * s.slots) for s in every if s.first in limits]  # strips of one row
     return np.array(entries, dtype=np.int64).reshape(-1, 3)
 
 
-def _strips(equations: Equations) -> Iterator[Strip]:
+def strips(equations: Equations) -> Iterator[Strip]:
     """The strips of the pattern."""
     at = Pattern.size
     for _ in range(int(Pattern(equations.algebra.pattern).strip_count)):
@@ -473,7 +485,7 @@ def _pairs(equations: Equations) -> tuple[IntArray, IntArray, dict[str, dict[int
     slots: dict[str, dict[int, int]] = {}
     places: list[int] = []
     bodies: list[int] = []
-    for strip in _strips(equations):
+    for strip in strips(equations):
         pairs = slots.setdefault(names[strip.row], {})
         for body in strip.bodies[: strip.slots].tolist():
             if body not in pairs:

@@ -35,6 +35,9 @@ def numbers_of_items(drawing: Drawing) -> dict[str, FloatArray]:
         frames = [np.frombuffer(place.floats).tolist() for end in places[joint.name] for place in end]
         of_relations = [list(_of_relation(relation, nodes)) for relation in joint.relations]
         own: tuple[Any, ...] = (_names(joint), frames, of_relations, inertias.get(joint.name, 0.0))
+        if joint.name in c.frictions:
+            law = c.frictions[joint.name]
+            own = (*own, *law.kinetic, *law.static, law.length, law.width)
         if restitution := dict(joint.parameters).get("restitution"):
             own = (*own, restitution)
         found[f"{joint.kind.name} {joint.name!r}"] = _array(own)

@@ -246,7 +246,7 @@ class _Encoder:
         if simulation._record is not None:
             raise ModelError(
                 "a simulation with contacts that open, bodies that collide, or limits with restitution cannot be saved "
-                "yet; save its states"
+                "yet, nor one with friction of joints; save its states"
             )
         words = ("_results", "status", "reason", "_notes", "steps", "refused", "error", "_redundant", "events")
         own = {word: self.value(getattr(simulation, word)) for word in words}

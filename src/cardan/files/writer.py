@@ -282,6 +282,11 @@ class _Writer:
             return self._constrain(joint, path)
         if "face" in joint.kind.takes:
             return self._contact(joint, path)
+        if joint.name in self.m._model.frictions:
+            raise ModelError(
+                f"joint {joint.name!r} cannot be saved: it has friction={self.m._model.frictions[joint.name]!r}, which "
+                "files do not contain yet; keep this mechanism as a Python script"
+            )
         found = self._item(joint, path, self.joints[joint.kind.name])
         if joint.name in self.m._model.inertias:
             found["inertia"] = self.numbers((*path, "inertia"), joint.inertia, "")

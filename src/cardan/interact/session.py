@@ -180,6 +180,11 @@ class Session:
         if mode == "dynamic":
             self._equations, told = equations_of(self._drawing)
             self.notes += tuple(told)
+            for name in self._drawing.contents.frictions:
+                raise ModelError(
+                    f"joint {name!r} has friction, which dynamic sessions do not consider yet; use mode='kinematic', "
+                    "or m.simulate"
+                )
             for stop in self._equations.stops:
                 if stop.restitution:
                     raise ModelError(

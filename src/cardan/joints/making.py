@@ -11,6 +11,7 @@ from cardan.constraints.spline import Spline, as_function
 from cardan.errors import ArgumentError, ModelError
 from cardan.joints import couplings, ownership, placing
 from cardan.joints.coordinates import Coordinate, make_counted_angle
+from cardan.joints.friction import KINDS
 from cardan.joints.ownership import Items
 from cardan.joints.registry import Joint, JointKind, Role
 from cardan.system.formulas import Formula
@@ -75,6 +76,7 @@ def signature_of(kind: JointKind[Any]) -> inspect.Signature:
     """The arguments of the method that adds a joint of that kind, those after its name."""
     found = [p for p in inspect.signature(kind.build).parameters.values() if p.name != "own"]
     words = ("of",) if kind.role in OF_ONE else placing.WORDS if placing.takes_place(kind) else ()
+    words = ("friction", *words) if kind.name in KINDS.values() else words
     found += [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None) for word in words]
     return inspect.Signature(found)
 

@@ -74,6 +74,7 @@ LISTED: Final = {
     "cardan.dynamics._feedback": {"_add_feedback": "EVALUATOR"},
     "cardan.dynamics._friction": {"_act": "EVALUATOR", "_watch": "EVALUATOR"},
     "cardan.dynamics._instant": {"_instant": "EVALUATOR"},
+    "cardan.dynamics._joint_friction": {"_solve": "EVALUATOR", "_events": "EVALUATOR"},
     "cardan.dynamics._kkt": {"_algebra": "EVALUATOR"},
     "cardan.dynamics._loads": {"_act": "EVALUATOR"},
     "cardan.dynamics._pullback": {"_pull_back": "EVALUATOR", "_loads": "EVALUATOR"},

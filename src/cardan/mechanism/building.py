@@ -12,7 +12,7 @@ from cardan.constraints.registry import Primitive
 from cardan.dynamics import loads
 from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
-from cardan.joints import Joint, JointKind, Role, placing
+from cardan.joints import Joint, JointKind, Role, friction, placing
 from cardan.joints.making import OF_ONE, signature_of
 from cardan.mechanism import collisions, constraints, contacts, parameters, removing
 from cardan.mechanism import loads as _loads
@@ -63,6 +63,8 @@ def _described(method: Callable[..., T], kind: JointKind[Any] | LoadKind[Any]) -
     first = [inspect.Parameter(word, sort) for word in ("self", "name")]
     own = signature_of(kind) if isinstance(kind, JointKind) else kind.signature
     options = [*own.parameters.values()]
+    if isinstance(kind, JointKind) and kind.name in friction.KINDS.values():
+        method.__doc__ = f"{method.__doc__}{friction.TEXT}"
     if isinstance(kind, JointKind) and placing.takes_place(kind):
         method.__doc__ = f"{method.__doc__}{placing.TEXT}"
     result = Joint if isinstance(kind, JointKind) else Load

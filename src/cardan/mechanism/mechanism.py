@@ -89,6 +89,16 @@ def _refuse(drawing: Any, what: str) -> None:
         _apart.refuse(drawing, what)
 
 
+def _refuse_friction(drawing: Any, what: str, way: str = "use m.simulate") -> Any:
+    """The drawing; ModelError if joints have friction, which ``what`` does not consider yet."""
+    for name in drawing.contents.frictions:
+        raise ModelError(
+            f"{what} does not consider friction of joints yet, and {name!r} has it; {way}, or a copy of the mechanism "
+            "without friction="
+        )
+    return drawing
+
+
 def _refuse_opening(drawing: Any, what: str) -> Any:
     """The drawing; ModelError if it has contacts that open or flexible bodies, which ``what`` does not consider yet."""
     if drawing.contents.opening:
@@ -509,7 +519,7 @@ class Mechanism(Building):
         force at rest.  Reactions and efforts: ``eq.reaction("A")``, ``eq.effort("motor")``.
         tolerance: of the assembly at the start, as in :meth:`assemble`.
         """
-        drawing = self._model.begin("equilibrium", state)
+        drawing = _refuse_friction(self._model.begin("equilibrium", state), "equilibrium")
         if drawing.contents.flexible:
             return _elastic_rest.find_equilibrium(drawing, state, max_iterations, tolerance)
         _refuse_opening(drawing, "equilibrium")
@@ -526,7 +536,7 @@ class Mechanism(Building):
         state: at rest, in equilibrium, such as ``m.equilibrium().state``.  Drivers keep the values of its time.
         tolerance: of the assembly of the state, as in :meth:`assemble`.
         """
-        drawing = self._model.begin("linearize", state)
+        drawing = _refuse_friction(self._model.begin("linearize", state), "linearize")
         if drawing.contents.flexible:
             return _elastic_rest.linearize(drawing, state, tolerance)
         _refuse_opening(drawing, "linearize")
@@ -628,6 +638,7 @@ class Mechanism(Building):
         See :class:`cardan.MotionEquations`.
         """
         drawing = _refuse_flexible(self._model.drawing, "motion_equations")
+        _refuse_friction(drawing, "motion_equations")
         return _motion_equations.motion_equations(drawing, state, sparse, coordinates)
 
     def mass_matrix(

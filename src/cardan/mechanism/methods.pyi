@@ -4,6 +4,7 @@ from typing import Any, overload
 
 from cardan.dynamics.loads import Load
 from cardan.joints.couplings import Given
+from cardan.joints.friction import JointFriction
 from cardan.joints.registry import Joint
 from cardan.quantities import (
     Angle,
@@ -31,25 +32,53 @@ class Methods:
         coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
-    def revolute(self, name: str, /, a: Frame, b: Frame) -> Joint:
-        """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a."""
+    def revolute(self, name: str, /, a: Frame, b: Frame, *, friction: JointFriction | None = None) -> Joint:
+        """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a.
+
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint.
+        """
     @overload
     def revolute(
-        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+        self,
+        name: str,
+        /,
+        a: Body | str,
+        b: Body | str,
+        *,
+        friction: JointFriction | None = None,
+        at: Any = None,
+        axis: Any = None,
+        x: Any = None,
     ) -> Joint:
         """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a.
+
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint.
 
         a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
         coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
-    def prismatic(self, name: str, /, a: Frame, b: Frame) -> Joint:
-        """Translation along z without rotation: 5 equations.  Coordinate: displacement of b along z_a."""
+    def prismatic(self, name: str, /, a: Frame, b: Frame, *, friction: JointFriction | None = None) -> Joint:
+        """Translation along z without rotation: 5 equations.  Coordinate: displacement of b along z_a.
+
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint.
+        """
     @overload
     def prismatic(
-        self, name: str, /, a: Body | str, b: Body | str, *, at: Any = None, axis: Any = None, x: Any = None
+        self,
+        name: str,
+        /,
+        a: Body | str,
+        b: Body | str,
+        *,
+        friction: JointFriction | None = None,
+        at: Any = None,
+        axis: Any = None,
+        x: Any = None,
     ) -> Joint:
         """Translation along z without rotation: 5 equations.  Coordinate: displacement of b along z_a.
+
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint.
 
         a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
         coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.

@@ -19,6 +19,7 @@ from cardan import joints
 from cardan.dynamics.loads import Load
 from cardan.errors import ModelError
 from cardan.joints import Joint, JointKind, making, ownership, placing
+from cardan.joints.friction import JointFriction, friction_of
 from cardan.mechanism import contacts, parameters, removing
 from cardan.system import check
 from cardan.system.check import Triple
@@ -53,6 +54,7 @@ class Model:
         self.bodies: dict[str, Body] = {}
         self.joints: dict[str, Joint] = {}
         self.inertias: dict[str, float] = {}  # of joints, by their names
+        self.frictions: dict[str, JointFriction] = {}  # likewise
         self.loads: dict[str, Load] = {}
         self.rate_rows: dict[str, Joint] = {}
         self.collisions: dict[str, Any] = {}
@@ -131,6 +133,7 @@ class Model:
                 tuple(body.description() for body in self.bodies.values()),
                 tuple(joint.description() for joint in self.joints.values()),
                 tuple(sorted((name, told(value)) for name, value in self.inertias.items())),
+                tuple([(name, self.frictions[name]) for name in sorted(self.frictions)]),
                 tuple(load.description() for load in self.loads.values()),
                 tuple(row.description() for row in self.rate_rows.values()),
                 tuple((p.name, p.value, p.lower, p.upper, p.period) for p in self.parameters.values()),
@@ -301,10 +304,15 @@ class Model:
     def add_joint(self, kind: JointKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Joint:
         """Add a joint of a kind, and the limit that belongs to it."""
         name = self.new_name(name, kind.label)
+        friction = friction_of(making.label(kind, name), kind.name, options)
         try:
             made = making.make(self, kind, name, args, options)
             limit = making.range_of(self, made) if "range" in kind.parts else None
-            if limit is None:
+            if limit is None and friction is not None:
+                with self.as_one(items=("joints", "frictions")):
+                    self.keep("joints", made)
+                    self.assign(frictions={**self.frictions, name: friction})
+            elif limit is None:
                 self.keep("joints", made)
             else:
                 self.new_name(limit.name, joints.limit.label)

@@ -18,7 +18,7 @@ from cardan.system.parts import GROUND, Body
 if TYPE_CHECKING:
     from cardan.mechanism.model import Model
 
-HELD = ("bodies", "joints", "inertias", "loads", "rate_rows", "parameters", "collisions")
+HELD = ("bodies", "joints", "inertias", "frictions", "loads", "rate_rows", "parameters", "collisions")
 
 
 def remove(model: Model, name: str | Body | Joint | Load | Parameter | Collisions, joints: bool) -> None:

@@ -31,13 +31,14 @@ class Contents:
     ``edits``: how often it had been edited.  ``records``: of the bodies.  ``book``: of the formulas, frozen.
     Joints, rate rows and loads are of layers above; they have a name, a kind and relations.  ``opening``: contacts that
     open, which are no equations of poses; ``closed``: the other joints.  ``inertias``: of the coordinates of joints
-    that have one [kg m² or kg], by the names of the joints.
+    that have one [kg m² or kg], by the names of the joints; ``frictions`` likewise.
     ``formed``: numbers of the bodies whose masses are formulas.  ``flexible``: those that are.
     """
 
     __slots__ = (
         *("_colliding", "_used", "bodies", "book", "closed", "collisions", "display", "edits", "flexible", "formed"),
-        *("ground", "inertias", "joints", "loads", "name", "opening", "parameters", "rate_rows", "records"),
+        *("frictions", "ground", "inertias", "joints", "loads", "name", "opening", "parameters", "rate_rows"),
+        *("records",),
     )
 
     def __init__(self, model: Any) -> None:
@@ -50,6 +51,7 @@ class Contents:
         for one in self.joints.values():
             (self.opening if ("unilateral", True) in one.parameters else self.closed).append(one)
         self.inertias: Mapping[str, float] = model.inertias.copy()
+        self.frictions: Mapping[str, Any] = model.frictions.copy()
         self.rate_rows: Mapping[str, Any] = model.rate_rows.copy()
         self.loads: Mapping[str, Any] = model.loads.copy()
         self.bodies: Mapping[str, Body] = model.bodies.copy()
