@@ -3,7 +3,7 @@
 import type { CoordinateData, Feature, Triple } from './wire';
 
 /** A point or direction of a part in world; pose: x y z, w x y z at an offset. */
-export function world(feature: Feature, poses: Float32Array): Triple {
+export function world(feature: Feature, poses: ArrayLike<number>): Triple {
   const [x, y, z] = feature.value;
   if (feature.body < 0) return [x, y, z];
   const o = 7 * feature.body;
@@ -23,7 +23,7 @@ const cross = (a: Triple, b: Triple): Triple => [
 const size = (a: Triple) => Math.hypot(...a);
 
 /** Its value [m] or [rad]; near: the value before, whose whole turns are kept. */
-export function value(coordinate: CoordinateData, poses: Float32Array, near?: number): number {
+export function value(coordinate: CoordinateData, poses: ArrayLike<number>, near?: number): number {
   const at = coordinate.features.map((feature) => world(feature, poses));
   if (coordinate.kind === 'displacement') return dot(at[0], minus(at[2], at[1]));
   if (coordinate.kind === 'distance') return size(minus(at[1], at[0]));

@@ -17,6 +17,9 @@ export interface ImageData {
   extent: number; // [m]
   limits: [string, string][]; // of each stop: in words, at its lower and at its upper bound
   stuck: string; // said where no step is possible; empty if there are no contacts
+  angles: string[]; // names of the numbers behind the poses in q
+  signals: number[]; // offsets of the values of drivers
+  drivers: string[];
 }
 
 export const MOVING = 2; // statuses of a cycle (interact/tables.py)
@@ -38,6 +41,9 @@ export class Cycles {
   private readonly origin: Float64Array;
   private readonly events: Float64Array;
   private readonly vectors: [Float64Array, Float64Array];
+  private readonly q: Float64Array; // of the reference frames from the origin, then numbers with the names of angles
+  private readonly goals: Float64Array; // of each driver: its value to be reached, and that of the pose
+  private readonly signals: Float64Array[];
   private readonly cycle: () => bigint;
   private told = 0; // events that were read
   private lastResidual = 0;
@@ -46,7 +52,7 @@ export class Cycles {
     kernels: Kernels,
     readonly image: ImageData,
   ) {
-    const at = Math.ceil(kernels.first / 16) * 16;
+    const at = kernels.take(image.data.length);
     const { buffer } = kernels.memory;
     const { data, places, addresses, floats: moved, functions, layout } = image;
     this.memory = new Uint8Array(buffer, at, data.length);
@@ -63,11 +69,43 @@ export class Cycles {
     this.hand = floats('hands', layout.hand['']);
     this.events = floats('events', MOST_EVENTS * layout.event['']);
     this.vectors = [floats('first_v', 6 * image.sizes.length), floats('noise', 6 * image.sizes.length)];
+    this.q = floats('q', 7 * image.sizes.length + image.angles.length);
+    this.goals = floats('goals', 2 * image.drivers.length);
+    this.signals = image.signals.map((place) => new Float64Array(buffer, at + place, 1));
     const key = functions.find(([p]) => p === places.table)![1];
     const run = kernels.run(key);
     const [table, control, q, work] = ['table', 'control', 'q', 'work'].map((name) => at + places[name]);
     this.cycle = () => run(0n, table, control, q, control, control, control, work);
     this.warm();
+  }
+
+  /** Begin in the pose of another session of the same bodies.  measure: a driven coordinate, or an angle by its name. */
+  enter(other: Cycles, measure: (name: string, near: number) => number): void {
+    this.poses.set(other.poses);
+    const count = this.image.sizes.length;
+    for (let k = 0; k < count; k++) {
+      const [x, y, z, w, a, b, c] = this.poses.subarray(7 * k, 7 * k + 7);
+      const frame = this.frames.subarray(7 * k, 7 * k + 7);
+      const arm = rotate([w, a, b, c], [frame[0], frame[1], frame[2]]);
+      this.q.set([x + arm[0] - this.origin[0], y + arm[1] - this.origin[1], z + arm[2] - this.origin[2]], 7 * k);
+      this.q.set(product([w, a, b, c], [frame[3], frame[4], frame[5], frame[6]]), 7 * k + 3);
+    }
+    this.image.angles.forEach((name, k) => {
+      const theirs = other.image.angles.indexOf(name);
+      const at = 7 * count + k;
+      this.q[at] = theirs < 0 ? measure(name, this.q[at]) : other.q[7 * count + theirs];
+    });
+    this.image.drivers.forEach((name, k) => {
+      const value = measure(name, this.goals[2 * k]);
+      this.goals[2 * k] = this.goals[2 * k + 1] = this.signals[k][0] = value;
+    });
+    this.told = this.of('event_count');
+    this.reset();
+  }
+
+  /** Set the value that a driver is to reach [m or rad]. */
+  drive(driver: string, value: number): void {
+    this.goals[2 * this.image.drivers.indexOf(driver)] = value;
   }
 
   /** One cycle; its status. */
@@ -183,6 +221,16 @@ export class Cycles {
     }
     this.memory.set(kept);
   }
+}
+
+/** The quaternion of one rotation after another. */
+export function product([w, x, y, z]: Quaternion, [a, b, c, d]: Quaternion): Quaternion {
+  return [
+    w * a - x * b - y * c - z * d,
+    w * b + x * a + y * d - z * c,
+    w * c - x * d + y * a + z * b,
+    w * d + x * c - y * b + z * a,
+  ];
 }
 
 export function rotate([w, x, y, z]: Quaternion, [a, b, c]: Triple): Triple {

@@ -44,7 +44,7 @@ export class Drivers {
       step: 'any',
       value: driver.value * scale,
       'data-driver': driver.name,
-      'data-asks': true,
+      'data-asks': 'drive',
       'aria-label': `${driver.name} in ${unit}`,
       input: () => {
         field.value = Number(range.value).toFixed(2);
@@ -56,7 +56,7 @@ export class Drivers {
       step: 'any',
       value: fixed(driver.value * scale),
       'data-driver-value': driver.name,
-      'data-asks': true,
+      'data-asks': 'drive',
       'aria-label': `${driver.name} in ${unit}`,
       change: () => {
         range.value = field.value;

@@ -35,6 +35,7 @@ export class Kernels {
   private readonly functions: WebAssembly.Table;
   private readonly numbers = new Map<string, number>();
   private readonly runs = new Map<string, Run>();
+  private end = STACK;
 
   /** bytes: of the memory besides the stack; count: of kernels. */
   private constructor(bytes: number, count: number) {
@@ -63,9 +64,11 @@ export class Kernels {
     return made;
   }
 
-  /** Where tables may begin in memory. */
-  get first(): number {
-    return STACK;
+  /** Room for tables: where they begin in memory. */
+  take(bytes: number): number {
+    const at = this.end;
+    this.end += 16 * Math.ceil(bytes / 16);
+    return at;
   }
 
   /** What is written in place of the address of a kernel. */

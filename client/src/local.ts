@@ -1,5 +1,6 @@
 // A connection that answers in the page itself, in place of a server: parts are dragged without Python.
 
+import { value as coordinateValue } from './coordinates';
 import { Cycles, type ImageData, MOVING, STUCK } from './cycles';
 import { Kernels } from './kernels';
 import type { Message, Socket } from './link';
@@ -8,7 +9,7 @@ import * as wire from './wire';
 /** What the file carries (cardan/view/draggable.py); binary values are compressed, base64. */
 export interface LocalData {
   kernels: Record<string, string>;
-  image: Omit<ImageData, 'data'> & { data: string };
+  images: (Omit<ImageData, 'data'> & { data: string })[]; // of a session without drivers, and of one that has them
   first: ({ text: string } | { data: string })[]; // what a server says when a page opens
 }
 
@@ -19,7 +20,7 @@ const PULL_MS = 8; // between steps towards a target that does not move
 const LONGEST_PULL = 3000; // ms
 const REACHED = 1e-4; // of the extent
 const MOST_KEPT = 1 << 26; // bytes of the poses before
-const OFFERED = ['drag', 'drop', 'undo', 'reset', 'keep', 'pose'];
+const OFFERED = ['drag', 'drop', 'drive', 'undo', 'reset', 'keep', 'pose'];
 
 export class Local implements Socket {
   readyState: Socket['readyState'] = 0;
@@ -27,7 +28,10 @@ export class Local implements Socket {
   onopen: Socket['onopen'] = null;
   onmessage: Socket['onmessage'] = null;
   onclose: Socket['onclose'] = null;
-  private cycles!: Cycles;
+  private cycles!: Cycles; // that are at work
+  private sessions: Cycles[] = []; // without drivers, and with them
+  private coordinates: wire.CoordinateData[] = [];
+  private drivers: wire.Driver[] = [];
   private start!: Kept;
   private before: Kept[] = [];
   private readonly poses = new Map<string, Kept>();
@@ -48,10 +52,14 @@ export class Local implements Socket {
     try {
       if (typeof WebAssembly === 'undefined')
         throw new Error('this browser has no WebAssembly, or the page may not use it');
-      const data = await unpack(this.given.image.data);
+      const images: ImageData[] = [];
+      for (const image of this.given.images) images.push({ ...image, data: await unpack(image.data) });
       const kernels: Record<string, Uint8Array> = {};
       for (const [key, text] of Object.entries(this.given.kernels)) kernels[key] = await unpack(text);
-      this.cycles = new Cycles(await Kernels.load(kernels, data.length), { ...this.given.image, data });
+      const bytes = images.reduce((sum, image) => sum + image.data.length + 16, 0);
+      const loaded = await Kernels.load(kernels, bytes);
+      this.sessions = images.map((image) => new Cycles(loaded, image));
+      this.cycles = this.sessions[0];
       this.start = this.now();
       this.readyState = 1;
       this.onopen?.call(this as unknown as WebSocket, new Event('open'));
@@ -66,8 +74,11 @@ export class Local implements Socket {
 
   private async tellFirst(): Promise<void> {
     for (const one of this.given.first) {
-      if ('text' in one) this.tell(one.text);
-      else this.tell((await unpack(one.data)).buffer as ArrayBuffer);
+      if ('text' in one) {
+        const message = JSON.parse(one.text);
+        if (message.is === 'model') ({ coordinates: this.coordinates, drivers: this.drivers } = message as wire.Model);
+        this.tell(one.text);
+      } else this.tell((await unpack(one.data)).buffer as ArrayBuffer);
     }
     this.tell({ is: 'offers', commands: OFFERED, reason: 'it needs Python: open the model with “cardan view”' });
     this.tell({ is: 'undo', possible: false });
@@ -85,6 +96,9 @@ export class Local implements Socket {
         break;
       case 'drop':
         this.drop();
+        break;
+      case 'drive':
+        this.drive(String(message.driver), Number(message.value));
         break;
       case 'undo':
         if (this.before.length) this.back(this.before.pop()!);
@@ -118,6 +132,7 @@ export class Local implements Socket {
     }
     const of = `${body} ${point}`;
     if (!this.isHolding) this.remember();
+    this.work(this.sessions[0]);
     this.isHolding = true;
     if (this.grasped !== of) {
       this.cycles.grasp(body, point, STIFFNESS);
@@ -127,6 +142,31 @@ export class Local implements Socket {
     this.cycles.aim(target);
     this.until = performance.now() + LONGEST_PULL;
     this.follow();
+  }
+
+  private drive(driver: string, value: number): void {
+    if (this.cycles !== this.sessions[1]) this.remember();
+    this.work(this.sessions[1]);
+    this.cycles.drive(driver, value);
+    this.until = performance.now() + LONGEST_PULL;
+    this.follow();
+  }
+
+  /** Let a session go on from the pose of the one that was at work. */
+  private work(session: Cycles): void {
+    if (session === this.cycles) return;
+    this.letGo();
+    session.enter(this.cycles, (name, near) => this.measured(name, near));
+    this.cycles = session;
+    this.held.clear();
+    this.tellStops();
+  }
+
+  /** The value of a driver's coordinate, or of the angle of a joint, in the pose now. */
+  private measured(name: string, near: number): number {
+    const driver = this.drivers.find((one) => one.name === name);
+    const found = driver?.coordinate ?? this.coordinates.find((one) => one.joint === name && one.unit === 'rad');
+    return found ? coordinateValue(found, this.cycles.poses, near) : near;
   }
 
   /** Cycles towards the target, as Drag.step and Bench of cardan/view. */
@@ -157,10 +197,10 @@ export class Local implements Socket {
 
   private tellStops(): void {
     const texts = [...this.held].map(([limit, side]) => {
-      const [lower, upper] = this.given.image.limits[limit];
+      const [lower, upper] = this.cycles.image.limits[limit];
       return side < 0 ? lower : upper;
     });
-    if (this.isStuck && this.given.image.stuck) texts.push(this.given.image.stuck);
+    if (this.isStuck && this.cycles.image.stuck) texts.push(this.cycles.image.stuck);
     this.tell({ is: 'stops', texts });
   }
 
@@ -180,18 +220,23 @@ export class Local implements Socket {
 
   private remember(): void {
     this.letGo();
-    const most = Math.max(1, Math.floor(MOST_KEPT / this.start.memory.length));
+    const bytes = this.start.memories.reduce((sum, one) => sum + one.length, 0);
+    const most = Math.max(1, Math.floor(MOST_KEPT / bytes));
     this.before = [...this.before, this.now()].slice(-most);
     this.tell({ is: 'undo', possible: true });
   }
 
   private now(): Kept {
-    return { memory: this.cycles.snapshot(), held: new Map(this.held) };
+    const memories = this.sessions.map((session) => session.snapshot());
+    return { memories, active: this.sessions.indexOf(this.cycles), held: new Map(this.held) };
   }
 
   private back(kept: Kept): void {
     this.letGo();
-    this.cycles.restore(kept.memory);
+    this.sessions.forEach((session, k) => {
+      session.restore(kept.memories[k]);
+    });
+    this.cycles = this.sessions[kept.active];
     this.held = new Map(kept.held);
     this.isStuck = false;
     this.tellStops();
@@ -208,7 +253,7 @@ export class Local implements Socket {
     const far = isHeld ? Math.hypot(...point.map((x, i) => x - this.target[i])) : 0;
     const flags =
       (isHeld ? wire.GRASPED : 0) |
-      (far > REACHED * this.given.image.extent ? wire.SHORT : 0) |
+      (far > REACHED * this.cycles.image.extent ? wire.SHORT : 0) |
       (this.held.size ? wire.STOPPED : 0) |
       (isOn ? wire.MOVING : 0);
     const numbers = [0, cycles.residual, milliseconds, ...(isHeld ? cycles.force : none), ...point, Number.NaN];
@@ -227,7 +272,8 @@ export class Local implements Socket {
 
 /** A pose to return to. */
 interface Kept {
-  memory: Uint8Array;
+  memories: Uint8Array[]; // of all sessions
+  active: number; // which of them was at work
   held: Map<number, number>;
 }
 

@@ -29,7 +29,7 @@ SENSITIVE = 30.0  # times that; a cycle in the page rounds more often: libm of t
 POINT = np.array([0.11, 0.07, 0.05])  # of the extent: the grasped point, in the axes of the body
 
 FOLLOW = """((targets, body, point, stiffness) => {
-  const c = cardan.link.socket.cycles, poses = [], statuses = [];
+  const c = cardan.link.socket.sessions[0], poses = [], statuses = [];
   let worst = 0;
   c.grasp(body, point, stiffness);
   for (const target of targets) {
@@ -163,6 +163,47 @@ def test_the_page_is_dragged_by_the_mouse_and_says_what_it_cannot(browser, files
     assert not tab.errors()
     loaded = tab.js("performance.getEntriesByType('resource').map(e => e.name)")
     assert not [name for name in loaded if not name.startswith(("data:", "blob:"))], loaded
+    tab.close()
+
+
+def test_drivers_are_moved_between_drags(browser, files):
+    """A drag, a driven value, a drag, and back: after each the joints are closed, and the driver has its value."""
+    tab = shown(browser, files, "slider_crank")
+    m = EXAMPLES["slider_crank"].build()
+    state = m.assemble().state
+    before = np.array(tab.js("[...cardan.link.socket.cycles.poses]"))
+    send = "(message => { const s = cardan.link.socket; s.send(JSON.stringify(message)); })"
+    still = "cardan.frame && !(cardan.frame.flags & 8) ? 1 : 0"
+
+    def drag(target):
+        message = {"do": "drag", "seq": 1, "body": 0, "point": [0.1, 0.0, 0.0], "target": target, "push": False}
+        tab.js(f"{send}({json.dumps(message)})")
+        tab.until(still)
+        tab.js(f"{send}({{do: 'drop', seq: 2}})")
+
+    def driven(value):
+        """Poses in the page, and of a native session."""
+        tab.js(f"{send}({{do: 'drive', seq: 3, driver: 'motor', value: {value}}})")
+        tab.until(still)
+        with held(m, state, [], drives=True).session(state) as session:
+            session.drive("motor", value)
+            while session.step() == SessionStatus.MOVING:
+                pass
+            return np.array(tab.js("[...cardan.link.socket.cycles.poses]")), session.coordinates.ravel().copy()
+
+    drag([1.0, 2.0, 0.0])
+    for value in (1.3, -0.4, 2.5):
+        found, expected = driven(value)
+        assert np.abs(found - expected).max() <= SAME * m.system.judged_length
+        assert tab.js("cardan.frame.residual") <= 1e-12
+        drag([-0.3, 0.5, 0.0])
+        assert np.abs(np.array(tab.js("[...cardan.link.socket.cycles.poses]")) - found).max() > 1e-3
+        assert tab.js("cardan.frame.residual") <= 1e-12
+    for _ in range(7):
+        tab.js(f"{send}({{do: 'undo', seq: 4}})")
+    assert np.array_equal(tab.js("[...cardan.link.socket.cycles.poses]"), before)
+    assert not tab.js("document.querySelector('[data-driver]').disabled")
+    assert not tab.errors()
     tab.close()
 
 

@@ -63,6 +63,7 @@ def of_session(session: Session) -> Image:
     walk.enter_functions(session._system.rated)
     table = session._table
     arrays |= {"hands": session._hand_floats, "events": table.events.as_floats}
+    arrays |= {"floats": session._run.floats, "goals": session._goals}
     arrays |= {"first_v": table.first_v, "noise": table.noise}
     walk.enter(table.as_ints, type(table), table._kept)
     for array in arrays.values():

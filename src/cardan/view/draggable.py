@@ -1,7 +1,7 @@
 """One HTML file in which a mechanism can be dragged: the page of the workbench with tables and kernels of a session.
 
-As in the workbench, drivers are left out while a part is dragged.  Their sliders, and everything else that needs
-another session, are disabled in the page with the reason.
+As in the workbench, drivers are left out while a part is dragged: a mechanism with drivers has two sessions.  What
+needs another one, such as a pin, is disabled in the page with the reason.
 
 The kernels are those of the library, compiled to WebAssembly (``kernels/webassembly.py``); the file has the ones that
 its mechanism needs.  It needs no server, no Python and no other file.
@@ -16,12 +16,12 @@ import zipfile
 from typing import Any
 
 from cardan.errors import ModelError
-from cardan.interact import image as images
-from cardan.interact.session import Session
+from cardan.interact import image
 from cardan.kernel import built
 from cardan.mechanism import Mechanism
+from cardan.system.state import State
 from cardan.view import page
-from cardan.view.bench import Bench, limit_texts
+from cardan.view.bench import Bench, drivers, limit_texts
 from cardan.view.hand import held
 from cardan.view.server import OWN, items_of
 
@@ -34,12 +34,11 @@ def html(mechanism: Mechanism) -> bytes:
     state = Bench(items_of(mechanism), OWN, told).open()
     if told.problems:
         raise ModelError(f"the page of {mechanism.name!r} cannot be made: {told.problems[0]}")
-    with held(mechanism, state, [], drives=False).session(state) as session:
-        found = images.of_session(session)
-        numbers = _numbers(mechanism, session)
+    images = [_image(mechanism, state, drives) for drives in (False, True)[: 1 + bool(drivers(mechanism))]]
+    keys = {key for image in images for _, key in image["functions"]}
     given = {
-        "kernels": {key: _packed(data) for key, data in _kernels({key for _, key in found.functions}).items()},
-        "image": {**found._asdict(), **numbers, "data": _packed(found.data), "layout": images.layout()},
+        "kernels": {key: _packed(data) for key, data in _kernels(keys).items()},
+        "images": images,
         "first": [{"text": one} if isinstance(one, str) else {"data": _packed(one)} for one in told.messages],
     }
     text = json.dumps(given, allow_nan=False).replace("<", "\\u003c")  # no name can end the element
@@ -51,15 +50,24 @@ def _packed(data: bytes) -> str:
     return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
 
 
-def _numbers(mechanism: Mechanism, session: Session) -> dict[str, Any]:
-    """What a hand in the page needs besides the tables."""
-    stops = [limit_texts(mechanism, stop.name) for stop in session._equations.stops]
-    return {
-        "sizes": [session._size(number) for number in range(len(session.coordinates))],
-        "extent": float(session._system.judged_length),
-        "limits": [[texts[0][1], texts[-1][1]] for texts in stops],
-        "stuck": "no step is possible here: a contact ends" if session._system.has_contacts else "",
-    }
+def _image(mechanism: Mechanism, state: State, drives: bool) -> dict[str, Any]:
+    """The tables of a session, with what the page needs besides; drives: with the drivers, which a drag leaves out."""
+    with held(mechanism, state, [], drives).session(state) as session:
+        found, system = image.of_session(session), session._system
+        stops = [limit_texts(mechanism, stop.name) for stop in session._equations.stops]
+        floats = found.places["floats"]
+        return {
+            **found._asdict(),
+            "data": _packed(found.data),
+            "layout": image.layout(),
+            "sizes": [session._size(number) for number in range(len(session.coordinates))],
+            "extent": float(system.judged_length),
+            "limits": [[texts[0][1], texts[-1][1]] for texts in stops],
+            "stuck": "no step is possible here: a contact ends" if system.has_contacts else "",
+            "angles": [*system.variable_names, *system.counted_angles],
+            "signals": [floats + 8 * int(place) for place, _ in system.signals],
+            "drivers": [signal.name for _, signal in system.signals],
+        }
 
 
 def _kernels(keys: set[str]) -> dict[str, bytes]:
