@@ -28,6 +28,7 @@ VERBS = {
     "check": "diagnose a mechanism: degrees of freedom, redundancy, conflicts",
     "move": "move a driven mechanism through time",
     "simulate": "simulate the motion of a mechanism under gravity and loads",
+    "study": "compute many runs over values of parameters, on all cores or a cluster",
     "clash": "find parts that overlap, in one state or at any time of a motion",
     "convert": "write a mechanism as a model file",
     "export": "write a page in which a mechanism can be dragged, without Python or a server",

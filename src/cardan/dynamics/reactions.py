@@ -8,6 +8,7 @@ world.  A component is unique if no λ with Jᵀλ = 0 changes it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -111,7 +112,6 @@ class ConstraintForces:
         if equations.inertias:  # they are not forces of constraints
             self.multipliers = self.multipliers.copy()
             self.multipliers[:, equations.joint_inertias.equations] = 0.0
-        self.wrenches = self._forces(self.multipliers)
         self.free: FloatArray | None = None
         rubbing = [
             k for k in np.flatnonzero(equations.compliances).tolist() if k not in equations.joint_inertias.equations
@@ -132,6 +132,11 @@ class ConstraintForces:
             random = unit * np.random.default_rng(SEED).standard_normal(self.multipliers.shape)
             self.random = random - self._least_norm(random, self._forces(random))[0]
             self.free = self._forces(self.random)
+
+    @cached_property
+    def wrenches(self) -> FloatArray:
+        """Of the multipliers; efforts do not need them."""
+        return self._forces(self.multipliers)
 
     def _forces(self, multipliers: FloatArray) -> FloatArray:
         out = np.zeros((len(self.q), len(self._bodies), WIDTH))
