@@ -31,6 +31,7 @@ STEPS: Final = 12  # of Newton's method between sweeps
 ROUNDS: Final = 8  # of sweeps and Newton's method
 LOST: Final = 1e4  # times the least error: steps from there on are left
 ROUNDED: Final = 1e-10  # of the velocities: for a larger error the last resort is taken
+FEW_CONTACTS, ENOUGH = 100, 5e-9  # with more contacts the last resort costs much: only for an error above this
 STALLED: Final = 1e-11  # of the velocities: an error below this that does not decrease is rounding
 
 
@@ -100,7 +101,7 @@ class ContactProblem:
             if best[2] >= 0.5 * before and best[2] <= STALLED * size:
                 break
         r, v, error = best
-        if not error <= max(tolerance, ROUNDED * size):
+        if not error <= max(tolerance, (ROUNDED if mu.size <= FEW_CONTACTS else ENOUGH) * size):
             tried, least = self._follow(flat, scaled, b, mu, diagonals, fixed, max(tolerance, 0.1 * ROUNDED * size))
             if least < error:
                 r = tried
@@ -175,7 +176,8 @@ class ContactProblem:
                 return None
             return np.asarray(found[fixed.size :].reshape(m, 3))
 
-        r, error = smoothed_cones.follow(speeds, newton, mu, np.maximum(g, np.finfo(float).tiny), tolerance)
+        r, error = smoothed_cones.follow(speeds, newton, mu, np.maximum(g, np.finfo(float).tiny), tolerance,
+                                        paths=len(smoothed_cones.SCALES) if m <= FEW_CONTACTS else 1)  # fmt: skip
         return r.ravel(), error
 
     def _diagonals(self, scaled: FloatArray) -> FloatArray:

@@ -37,6 +37,7 @@ def follow(
     mu: FloatArray,
     g: FloatArray,
     tolerance: float,
+    paths: int = len(SCALES),
 ) -> tuple[FloatArray, float]:
     """Forces r, shape (contacts, 3), and the largest error of a contact.
 
@@ -44,7 +45,7 @@ def follow(
     (contacts, 3, 3), and φ; None if there is none.  g: mean diagonal entry of each contact.
     """
     best, least = np.zeros((len(mu), 3)), np.inf
-    for scale in SCALES:
+    for scale in SCALES[:paths]:
         with np.errstate(all="ignore"):  # a path that leads to infinity
             r, error = _path(speeds, newton, mu, g, scale, tolerance)
         if error < least:
