@@ -12,6 +12,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import cardan as cd
+from cardan.errors import ModelError
 
 G = 9.81
 
@@ -251,6 +252,36 @@ def test_painleves_rod_has_its_regimes(factor, jams, spin):
         assert kinds(sim, "tip")[-1] == ("opening" if spin else "roll")
 
 
+def test_hits_of_rods_with_friction_give_no_energy():
+    """Newton's law would, in some of them; the notes then name what was used in its place."""
+    rng, notes = np.random.default_rng(0), []
+    for _ in range(12):
+        angle, mu, e, inertia = rng.uniform((0.2, 0.05, 0.0, 0.01), (1.4, 2.0, 1.0, 0.1))
+        m = cd.Mechanism("rod", gravity=(0.0, 0.0, 0.0))
+        place = (0.5 * math.cos(angle), 0.0, 0.5 * math.sin(angle) + 0.011)
+        turned = (math.cos(0.5 * angle), 0.0, -math.sin(0.5 * angle), 0.0)
+        b = m.body("rod", position=place, orientation=turned, mass=1.0, inertia=inertia * np.eye(3))
+        tip = b.attach(cd.geometry.sphere(0.01), b.frame((-0.5, 0.0, 0.0)))
+        floor = m.ground.attach(cd.geometry.plane())
+        m.contact("tip", floor, tip, unilateral=True, restitution=e, friction=mu)
+        rates = [[rng.uniform(-3.0, 3.0), 0.0, -1.0, 0.0, rng.uniform(-1.0, 1.0), 0.0]]
+        sim = m.simulate(0.05, m.assemble().state.with_rates(np.array(rates)), rtol=1e-9)
+        assert sim.ok
+        assert np.diff(sim.energy.kinetic).max() < 1e-12
+        assert balance(sim) < 1e-12
+        notes += sim.notes
+    assert any("smaller restitutions were used" in note for note in notes)
+
+
+def test_a_constraint_with_the_name_of_the_rows_of_friction_is_refused():
+    m, _ = rolling_ball(0.3, 1.0, 0.0)
+    m.body("other", mass=1.0, inertia=np.eye(3))
+    y = (0.0, 1.0, 0.0)
+    m.revolute("on.roll", m.ground.frame((0.0, 0.0, 5.0), z=y), m["other"].frame((0.0, 0.0, 5.0), z=y))
+    with pytest.raises(ModelError, match=r"contact 'on' has friction, whose rows are named 'on\.roll'"):
+        m.simulate(0.1)
+
+
 # -- valve float -------------------------------------------------------------------------------------------------------
 
 
@@ -357,6 +388,32 @@ def test_a_tippe_top_slips_as_an_independent_integration_of_its_equations():
         for r, w in zip(at, sim.velocities("top")[:, 3:], strict=True)
     ]
     assert abs(jellett[1] / jellett[0] - 1.0) < 1e-10
+
+
+def test_thrown_bodies_balance_their_energies_whatever_their_feet_do():
+    rng = np.random.default_rng(1)
+    for _ in range(12):
+        m = cd.Mechanism("thrown", gravity=(0.0, 0.0, -G))
+        tilt, mu = rng.uniform((0.0, 0.0), (0.6, 1.2))
+        c, s = math.cos(tilt), math.sin(tilt)
+        floor = m.ground.attach(cd.geometry.plane(), m.ground.frame((0, 0, 0), z=(s, 0, c), x=(c, 0, -s)))
+        q = rng.normal(size=4)
+        b = m.body(
+            "b",
+            position=(0.0, 0.0, 0.6),
+            orientation=tuple(q / np.linalg.norm(q)),
+            mass=1.0,
+            inertia=np.diag(rng.uniform(0.002, 0.004, 3)),
+        )
+        e = float(rng.choice([0.0, 0.3, 0.8]))
+        for k, place in enumerate(rng.uniform(-0.1, 0.1, (int(rng.integers(1, 3)), 3))):
+            foot = b.attach(cd.geometry.sphere(0.02), b.frame(tuple(place)))
+            m.contact(f"foot {k}", floor, foot, unilateral=True, restitution=e, friction=mu)
+        rates = np.concatenate([rng.uniform(-1.0, 1.0, 3), rng.uniform(-5.0, 5.0, 3)])
+        sim = m.simulate(1.0, m.assemble().state.with_rates(rates[None]), rtol=1e-9)
+        assert sim.ok
+        assert balance(sim) < 1e-8
+        assert sim.penetration < 1e-11
 
 
 # -- hits in turn, and determinism -------------------------------------------------------------------------------------

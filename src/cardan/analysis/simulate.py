@@ -31,7 +31,7 @@ from cardan.dynamics.integrate import MOST_TURN, Event, Integration, Settings
 from cardan.dynamics.joint_friction import UNFITTING, FrictionRun
 from cardan.dynamics.limit_conflicts import Push
 from cardan.dynamics.opening import DENSE, OpeningRun
-from cardan.dynamics.reactions import ConstraintForces
+from cardan.dynamics.reactions import ROLLING, ConstraintForces
 from cardan.dynamics.rebound import DENSE as REBOUNDING
 from cardan.dynamics.rebound import ReboundRun
 from cardan.dynamics.sliding import UNDECIDED
@@ -79,7 +79,7 @@ STATUS: Final = {
         "contacts slip in different directions, and their forces are not unique, but would decide the motion; use "
         "fewer contacts, or m.collide with contacts='steps';",
     ),
-    DENSE: (SimulationStatus.EVENTS, "contacts hit each other too often for events; give them a smaller restitution"),
+    DENSE: (SimulationStatus.EVENTS, "contacts hit or slip too often for events; give them a smaller restitution"),
     UNFITTING: (SimulationStatus.CONTACTS, "no joints that stick or slip fit the forces and their friction"),
     REBOUNDING: (SimulationStatus.EVENTS, "limits are hit too often for events; give them a smaller restitution"),
     tables.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, f"the joints cannot be kept closed{SMALLER}"),
@@ -344,6 +344,9 @@ def _check_contacts(drawing: Drawing, equations: Equations, options: SimulationO
         return
     name = f"contact {opening[0].name!r} opens"
     rough = [joint.name for joint in opening if "friction" in dict(joint.parameters)]
+    for own in rough:
+        if (row := f"{own}{ROLLING}") in drawing.contents.joints or row in drawing.contents.rate_rows:
+            raise ModelError(f"contact {own!r} has friction, whose rows are named {row!r}; rename that constraint")
     if options.impacts == "in_turn" and rough:
         raise ModelError(
             f"contact {rough[0]!r} has friction, but impacts is 'in_turn', which is for hits without friction; use "

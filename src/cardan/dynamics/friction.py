@@ -26,6 +26,7 @@ FASTER: Final = 1e6  # times the accelerations: what the direction of a slip add
 AT_REST: Final = 1e-10  # of the accelerations: smaller ones, and of the largest force, are rounding
 SLIPPING: Final = 1e-6  # likewise where a contact slips, since FASTER makes rounding larger
 JAMMED: Final = 1e-9  # of G_nn: a smaller factor of N
+NEARLY_JAMMED: Final = 1e-2  # likewise, where no step can be made
 INDEPENDENT: Final = 1e-9  # of a diagonal entry of G: a smaller rest is that of a dependent row
 CARRIED: Final = 1e-12  # of a diagonal entry of J_c M⁻¹ J_cᵀ: joints alone hold a direction with a smaller G
 DECIDING: Final = 1e-6  # of the friction forces: a smaller effect of their shares is that of rounding
@@ -97,11 +98,11 @@ def is_gain(G: FloatArray, u: FloatArray, r: FloatArray) -> bool:
     return float(np.sum(r * u) + 0.5 * r.ravel() @ G @ r.ravel()) > bound
 
 
-def choose(G: FloatArray, b: FloatArray, slips: FloatArray, coefficients: FloatArray) -> Choice:
+def choose(G: FloatArray, b: FloatArray, slips: FloatArray, coefficients: FloatArray, least: float) -> Choice:
     """Which contacts open, slip, or stick.
 
     slips, shape (contacts, 2): the directions of those that slip, zero of others.  coefficients, shape (contacts, 2):
-    static and kinetic.
+    static and kinetic.  least: of G_nn; a smaller factor of N is that of a jam.
     """
     m = len(slips)
     moves = np.abs(slips).max(axis=1, initial=0.0) > 0.0
@@ -109,7 +110,7 @@ def choose(G: FloatArray, b: FloatArray, slips: FloatArray, coefficients: FloatA
     for k in np.flatnonzero(moves & (coefficients[:, 1] > 0.0)).tolist():
         row = G[3 * k]
         factor = row[3 * k] - coefficients[k, 1] * float(row[3 * k + 1 : 3 * k + 3] @ slips[k])
-        if not factor > JAMMED * row[3 * k] and row[3 * k] > 0.0:
+        if not factor > least * row[3 * k] and row[3 * k] > 0.0:
             none = np.zeros((m, 3))
             is_open = bool(b[k, 0] > 0.0)
             return Choice(np.zeros(m, bool), np.zeros(m, bool), directions, none, b, k, is_open)

@@ -27,6 +27,7 @@ from cardan.system.state import FloatArray
 LOWEST: Final = 1e-8  # of the extent: lower bounces, of a sequence that accumulates, are summed
 SHORTEST: Final = 1e-3  # s: the rest of such a sequence is not longer
 SEQUENCE: Final = 3  # hits with the same ratio of speeds make a sequence
+CROWD: Final = 8  # hits of a contact within SHORTEST, among those of others
 SAME_RATIO: Final = 1e-2  # of the ratio of speeds of two hits to e
 POLISHED: Final = 1e-6  # of the extent, or rad: a hit is not moved farther to the time at which the gap is zero
 OVERLAP: Final = 1e-9  # of the extent: faces that overlap by more at the start are refused
@@ -43,6 +44,7 @@ class OpeningRun(SlidingRun):
         """given, options: of :class:`Integration`.  impacts: "together" or "in_turn"."""
         self._impacts = impacts
         self._hits: dict[int, list[tuple[float, float]]] = {}  # by number: times and speeds of a sequence
+        self._recent: dict[int, list[float]] = {}  # by number: times of the last hits
         self._count = 0
         self._has_begun = False
         super().__init__(equations, *given, **options)
@@ -70,6 +72,11 @@ class OpeningRun(SlidingRun):
         if self._is_undecided and status == tables.RUNNING:
             return UNDECIDED
         return DENSE if self._is_dense() and status == tables.RUNNING else status
+
+    def advance(self, until: float, steps: int) -> int:
+        """See :class:`SlidingRun`; too many events at one time are none of a driver."""
+        status = super().advance(until, steps)
+        return DENSE if status == tables.LOCKED and self.push is None else status
 
     def _refuse_overlaps(self) -> None:
         """ModelError if faces overlap at the start."""
@@ -167,6 +174,9 @@ class OpeningRun(SlidingRun):
     def _accumulates(self, k: int, speed: float) -> bool:
         """Whether the hits of a contact are the end of a sequence, whose rest is summed."""
         e = self.equations.openings[k - self._first].restitution
+        if self._is_crowded(k, speed, e):
+            self._tell(k, ContactEventKind.ACCUMULATION, speed)
+            return True
         past = self._hits.setdefault(k, [])
         if past and not abs(speed / past[-1][1] - e) <= SAME_RATIO * e:
             past.clear()
@@ -186,6 +196,16 @@ class OpeningRun(SlidingRun):
             ContactEvent(self.time + left, self.equations.stops[k].name, ContactEventKind.ACCUMULATION, speed)
         )
         return True
+
+    def _is_crowded(self, k: int, speed: float, e: float) -> bool:
+        """Whether hits of several contacts accumulate: their speeds have no constant ratio, but bounces are low."""
+        recent = self._recent.setdefault(k, [])
+        recent.append(self.time)
+        del recent[:-CROWD]
+        if len(recent) < CROWD or recent[-1] - recent[0] > SHORTEST:
+            return False
+        approach = -self._gap_acceleration(k)
+        return approach > 0.0 and 0.5 * (e * speed) ** 2 <= LOWEST * float(self.control.length) * approach
 
     def _gap_acceleration(self, k: int) -> float:
         """d²gap/dt² of an open contact, from the accelerations now [m/s²]."""

@@ -17,7 +17,7 @@ from cardan.dynamics import friction, impacts, tables
 from cardan.dynamics.contact_events import ContactEvent, ContactEventKind
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.friction_tables import FADED, FREE, SHARED, SLIP, STICK, Friction, Grip
-from cardan.dynamics.integrate import RESTING, TABLEAUS, Integration, Mark
+from cardan.dynamics.integrate import FAILURES, RESTING, TABLEAUS, Integration, Mark
 from cardan.dynamics.reactions import ROLLING
 from cardan.dynamics.tables import Pattern, Strip
 from cardan.lazy import LazyModule
@@ -63,6 +63,7 @@ class SlidingRun(Integration):
         self._begun: dict[int, FloatArray] = {}  # by number: directions of contacts that begin to slip now
         self._parted: set[int] = set()  # numbers of contacts that open now
         self.shared: list[tuple[float, frozenset[str]]] = []  # from a time on, contacts whose forces are not unique
+        self._least_factor = friction.JAMMED
         self._is_undecided = False  # whether forces that are not unique decide the motion
         self._sought = -np.inf  # s: where held contacts were last seen to change
         self.contact_error = 0.0
@@ -196,17 +197,17 @@ class SlidingRun(Integration):
         for i, k in enumerate(on):
             slips[i] = self._begun.get(k, slips[i])
         coefficients = np.array([self.equations.openings[k - self._first].friction for k in on])
-        return friction.choose(local.G, accelerations, slips, coefficients)
+        return friction.choose(local.G, accelerations, slips, coefficients, self._least_factor)
 
     def advance(self, until: float, steps: int) -> int:
         """See :meth:`Integration.advance`; where forces are not unique, all contacts are examined after each step."""
         status = tables.RUNNING
         while status == tables.RUNNING and steps > 0:
             if not (self.bounds["side"] == SHARED).any():
-                return super().advance(until, steps)
+                return self._unjammed(super().advance(until, steps))
             mark = Mark(self.q.copy(), self.v.copy(), self.control.as_floats.copy())
             numbers, told, start = self._numbers.copy(), len(self.events), self.time
-            status = super().advance(until, 1)
+            status = self._unjammed(super().advance(until, 1))
             steps -= 1
             is_new = start - self._sought > self.control.least_step  # a change that is found twice is none
             is_going = status in (tables.RUNNING, tables.DONE) and len(self.events) == told
@@ -216,6 +217,21 @@ class SlidingRun(Integration):
             if status in (tables.RUNNING, tables.DONE) and self._is_undecided:
                 return UNDECIDED
         return status
+
+    def _unjammed(self, status: int) -> int:
+        """After steps that ended where the friction of a slip leaves no finite force: a shock there."""
+        if status not in FAILURES or self.table.is_jammed == 0.0:
+            return status
+        self.table.is_jammed = 0.0
+        self._least_factor, shocks = friction.NEARLY_JAMMED, self._shocks
+        begun = self.begin()
+        self._least_factor = friction.JAMMED
+        if self._shocks == shocks:
+            self._note_once(
+                f"friction leaves no finite force at t = {self.time:g} s (Painlevé), and no shock was found"
+            )
+            return status
+        return begun
 
     def _change(self) -> tuple[dict[int, FloatArray], set[int]] | None:
         """Contacts that begin to slip, with directions, and those that open; None if there are none."""
@@ -339,6 +355,8 @@ class SlidingRun(Integration):
                     self._tell(k, ContactEventKind.ROLL if self._is_turning(k) else ContactEventKind.STICK)
             else:
                 self.grips["base"][grip] = self.grips["slide"][grip] = found.directions[i]
+                largest = max(local.G[3 * i + 1, 3 * i + 1], local.G[3 * i + 2, 3 * i + 2])
+                self.grips["slowing"][grip] = self.grips["drag"][grip] * largest * found.forces[i, 0]
                 if before[grip] == STICK:
                     self._tell(k, ContactEventKind.SLIP, float(np.hypot(*local.u[i, 1:])))
 
