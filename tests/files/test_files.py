@@ -114,7 +114,7 @@ made_kinds: set[str] = set()
 
 
 TIMED = "a function of time as a parameter"
-REFUSED = ("actuator by a function", TIMED, "constrain_rates", "constrain_rates with a value")
+REFUSED = ("actuator by a function", TIMED, "constrain_rates", "constrain_rates with a value", "a flexible body")
 
 
 @pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c not in REFUSED])

@@ -23,6 +23,7 @@ from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.simulation import Simulation, SimulationStatus
 from cardan.analysis.simulation_options import SimulationOptions
 from cardan.analysis.starts import start_angles
+from cardan.calls import explains
 from cardan.coordinates import rates
 from cardan.dynamics.elastic import WIDTH, ElasticEquations, refuse_items
 from cardan.errors import ModelError
@@ -40,6 +41,7 @@ INDEPENDENT: Final = 1e-9  # of the largest pivot: smaller ones belong to redund
 LEAST_MASS: Final = 1e-13  # of the largest, along the free motions
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
 class FlexibleSimulation:
     """The motion of a mechanism with flexible bodies.
