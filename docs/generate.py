@@ -246,6 +246,8 @@ def argument_table() -> str:
     def what(kind: JointKind[Any], p: inspect.Parameter) -> str:
         if p.name == "of":
             return "which coordinate, by name, of a joint that has several"
+        if p.name == "friction":
+            return "the loss of the gears, by `cd.mesh`"
         quantity = annotated(kind.build, p)
         unit = f" [{UNITS[quantity.unit]}]" if quantity.unit else ""
         if quantity.variables:

@@ -135,7 +135,7 @@ if TYPE_CHECKING:
     from cardan.interact.hand import Hand
     from cardan.interact.session import Session, SessionStatus
     from cardan.joints import Coordinate, Joint, coordinate
-    from cardan.joints.friction import JointFriction, bearing, guide
+    from cardan.joints.friction import JointFriction, bearing, guide, mesh, thread
     from cardan.mechanism import Mechanism
     from cardan.study import sample
     from cardan.study.sample import Sample
@@ -192,7 +192,7 @@ _MODULES = {
     "interact.hand": "Hand",
     "interact.session": "Session SessionStatus",
     "joints": "Coordinate Joint coordinate",
-    "joints.friction": "JointFriction bearing guide",
+    "joints.friction": "JointFriction bearing guide mesh thread",
     "mechanism": "Mechanism",
     "study.sample": "Sample",
     "study.study": "Study",
@@ -318,6 +318,7 @@ __all__ = [
     "log",
     "mean",
     "misfit",
+    "mesh",
     "mm",
     "norm",
     "peak",
@@ -336,5 +337,6 @@ __all__ = [
     "sqrt",
     "tan",
     "tanh",
+    "thread",
     "view",
 ]

@@ -348,16 +348,12 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_numbers():
 
 def test_what_does_not_consider_friction_refuses_it_by_name():
     m = rotor()
-    m.drive("motor", "A", lambda t: t)
-    motion = m.move([0.0, 0.1])
-    driven = [lambda: motion.effort("motor"), lambda: motion.reaction("A")]
     calls = [m.equilibrium, m.motion_equations, lambda: m.session(mode="dynamic")]
     for options in ({"method": "generalized_alpha"}, {"stabilization": "none"}):
         calls.append(lambda options=options: m.simulate(0.1, step=0.01, **options))
-    for call in (*driven, *calls):
+    for call in calls:
         with pytest.raises(ModelError, match=r"'A'.*has"):
             call()
-    m.remove("motor")
     floor = m.ground.attach(cd.geometry.plane(), m.ground.frame((0.0, 0.0, -3.0)))
     ball = m.body("ball", mass=1.0, inertia=np.eye(3)).attach(cd.geometry.sphere(0.1))
     m.contact("on", floor, ball, unilateral=True)
@@ -384,3 +380,110 @@ def test_friction_that_is_none_is_refused(make, match):
     with pytest.raises(cd.ArgumentError, match="friction"):
         m = cd.Mechanism()
         m.spherical("S", m.ground.point(), m.body("b").point(), friction=cd.bearing(0.1, 0.02))
+
+
+PITCH, MEAN, HEAVY, SPIN = 0.006, 0.01, 40.0, 0.02  # of a screw [m], [m], and its nut [kg], [kg m²]
+LEAD = PITCH / (2.0 * math.pi)
+
+
+def nut(mu, swapped=False, **more):
+    """A nut that gravity presses along a vertical screw."""
+    m = cd.Mechanism("nut", gravity=(0.0, 0.0, -G))
+    body = m.body("nut", mass=HEAVY, inertia=(SPIN, SPIN, SPIN))
+    ends = m.ground.frame(), body.frame()
+    friction = cd.thread(mu, MEAN, **more)
+    m.screw("S", *(ends[::-1] if swapped else ends), pitch=PITCH, friction=friction)
+    return m
+
+
+@pytest.mark.parametrize("part", [0.3, 1.0 - 1e-9, 1.0 + 1e-9, 2.0])
+@pytest.mark.parametrize("flank", [0.0, math.radians(30.0)])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_screw_runs_back_where_its_lead_angle_exceeds_the_angle_of_friction(part, flank, swapped):
+    slope = LEAD / MEAN
+    normal = math.cos(math.atan(math.tan(flank) / math.hypot(1.0, slope)))  # of the flank in the normal section
+    mu = part * slope * normal
+    sim = nut(mu, swapped, flank=flank).simulate(1.0, rtol=1e-9)
+    rough = part * slope
+    resisting = MEAN * rough * (1.0 + slope**2) / (1.0 + rough * slope)
+    left = LEAD - resisting
+    growth = -left * HEAVY * G / (SPIN + left * HEAVY * LEAD) if part < 1.0 else 0.0
+    angle = (-1.0 if swapped else 1.0) * sim.coordinate("S", "angle")[-1]
+    assert angle == pytest.approx(0.5 * growth, rel=1e-6, abs=1e-30)
+    assert imbalance(sim) < 1e-8
+
+
+def test_a_screw_needs_the_torque_of_its_lead_angle_and_its_friction_to_lift():
+    mu, slope = 0.15, LEAD / MEAN
+    lift = HEAVY * G * MEAN * math.tan(math.atan(slope) + math.atan(mu)) + 0.15 * 0.03 * HEAVY * G
+    lower = HEAVY * G * MEAN * math.tan(math.atan(mu) - math.atan(slope)) + 0.15 * 0.03 * HEAVY * G
+    for torque, moves in ((0.999 * lift, 0), (1.001 * lift, 1), (-0.999 * lower, 0), (-1.001 * lower, -1)):
+        m = nut(mu, collar=0.03)
+        m.torque("hand", m["nut"], (0.0, 0.0, torque))
+        angle = m.simulate(0.1, rtol=1e-8).coordinate("S", "angle")[-1]
+        assert np.sign(angle) * (abs(angle) > 1e-30) == moves
+
+
+def worm(efficiency, back, torque, load):
+    """A worm of 0.001 kg m² with 40 teeth on a wheel of 0.3 kg m²."""
+    m = cd.Mechanism("worm gear", gravity=(0.0, 0.0, 0.0))
+    m.revolute("W", m.ground.frame(), m.body("worm", mass=1.0, inertia=(0.001,) * 3).frame())
+    wheel = m.body("wheel", position=(0, 1, 0), mass=1.0, inertia=(0.3,) * 3)
+    m.revolute("V", m.ground.frame((0, 1, 0), z=(1, 0, 0)), wheel.frame(z=(1, 0, 0)))
+    m.gear("G", "W", "V", ratio=1.0 / 40.0, friction=cd.mesh(efficiency, back=back))
+    m.torque("hand", m["worm"], (0.0, 0.0, torque))
+    m.torque("load", wheel, (load, 0.0, 0.0))
+    return m
+
+
+@pytest.mark.parametrize("back", [0.3, 1e-9, -1e-9, -0.5])
+def test_a_worm_gear_runs_back_where_its_efficiency_backwards_is_positive(back):
+    sim = worm(0.4, back, 0.0, 5.0).simulate(1.0, rtol=1e-9)
+    growth = 5.0 / (0.001 * 40.0 / back + 0.3 / 40.0) if back > 0.0 else 0.0
+    assert sim.coordinate("W")[-1] == pytest.approx(0.5 * growth, rel=1e-6, abs=1e-15)
+
+
+def test_a_worm_gear_lifts_with_its_efficiency():
+    for torque, lifts in ((0.999 * 5.0 / 40.0 / 0.4, False), (1.001 * 5.0 / 40.0 / 0.4, True), (2.0, True)):
+        sim = worm(0.4, -0.2, torque, -5.0).simulate(0.5, rtol=1e-9)
+        growth = (torque - 5.0 / 40.0 / 0.4) / (0.001 + 0.3 / 40.0**2 / 0.4) if lifts else 0.0
+        assert sim.coordinate("W")[-1] == pytest.approx(0.125 * growth, rel=1e-9)
+        assert imbalance_of_work(sim, torque) < 1e-7
+
+
+def imbalance_of_work(sim, torque):
+    """Of a worm gear, with the work of both torques."""
+    work = torque * sim.coordinate("W") - 5.0 * sim.coordinate("V")
+    return np.abs(sim.energy.kinetic + sim.energy.lost_friction - work).max()
+
+
+def test_the_effort_over_a_turn_of_a_driven_motion_is_that_of_a_driven_simulation():
+    m = slider_crank()
+    m.drive("motor", "A", lambda t: 0.3 + 4.0 * t + 0.5 * cd.sin(3.0 * t))
+    times = np.linspace(0.0, 2.0, 41)
+    motion, sim = m.move(times), m.simulate(2.0, m.move([0.0, 1e-3]).states[0], rtol=1e-11, times=times)
+    assert motion.ok and sim.ok, sim.text()
+    scale = np.abs(sim.effort("motor")).max()
+    assert np.abs(motion.effort("motor") - sim.effort("motor")).max() < 1e-8 * scale
+    for name in "ABCP":
+        assert np.abs(motion.effort(f"{name}.friction") - sim.effort(f"{name}.friction")).max() < 1e-8 * scale
+        difference = motion.reaction(name).force - sim.reaction(name).force
+        assert np.abs(difference).max() < 1e-8 * np.abs(sim.reaction(name).force).max()
+    without = slider_crank(A=None, B=None, C=None, P=None)
+    without.drive("motor", "A", lambda t: 0.3 + 4.0 * t + 0.5 * cd.sin(3.0 * t))
+    assert np.abs(without.move(times).effort("motor") - motion.effort("motor")).max() > 1e-2 * scale
+
+
+def test_driven_motions_of_screws_and_gears_need_their_friction():
+    m = nut(0.15)
+    m.drive("motor", m["S"].of("angle"), lambda t: 2.0 * t)
+    lift = HEAVY * G * MEAN * math.tan(math.atan(LEAD / MEAN) + math.atan(0.15))
+    assert np.allclose(m.move([0.0, 0.5, 1.0]).effort("motor"), lift, rtol=1e-12)
+    for way, needed in ((1.0, 5.0 / 40.0 / 0.4), (-1.0, 5.0 / 40.0 * -0.2)):
+        m = worm(0.4, -0.2, 0.0, -5.0)
+        m.drive("motor", "W", lambda t, way=way: way * t)
+        assert np.allclose(m.move([0.0, 0.5, 1.0]).effort("motor"), needed, rtol=1e-12)
+    m = rotor()
+    m.drive("motor", "A", lambda t: 1.0 + 0.0 * t)
+    with pytest.raises(ModelError, match=r"joint 'A' has friction and is at rest at t = 0 s"):
+        m.move([0.0, 1.0]).effort("motor")

@@ -135,6 +135,29 @@ def test_a_stop_that_is_held_opens_when_the_other_end_is_hit():
     assert abs(sim.coordinate("Q")[-1] - 0.2) < 1e-12 and sim.energy.kinetic[-1] < 1e-20
 
 
+def bob(play):
+    """A part on a ball joint, or on a socket with play, as a limit of a distance."""
+    m = cd.Mechanism("bob", gravity=(0.0, 0.0, -G))
+    body = m.body("bob", mass=1.0, inertia=(0.01, 0.02, 0.03), center=(0.3, 0.0, -0.1))
+    if play is None:
+        m.spherical("ball", m.ground.point(), body.point())
+    else:
+        m.limit("socket", cd.coordinate(m.ground.point(), body.point(), "distance"), upper=play, restitution=0.3)
+    return m
+
+
+def test_a_socket_with_play_tends_to_the_ball_joint():
+    ideal = bob(None).simulate(0.3, rtol=1e-9, times=[0.0, 0.3]).states[-1]["bob"].point((0.3, 0, -0.1))
+    errors = []
+    for play in (1e-3, 1e-4, 1e-5):
+        sim = bob(play).simulate(0.3, rtol=1e-7, times=np.linspace(0.0, 0.3, 7))
+        assert sim.ok and hits_of(sim, "socket"), sim.text()
+        assert np.linalg.norm(sim.positions("bob"), axis=1).max() < play + 1e-10
+        assert imbalance(sim) < 1e-6
+        errors.append(np.linalg.norm(sim.states[-1]["bob"].point((0.3, 0, -0.1)) - ideal))
+    assert errors[0] > 2.0 * errors[1] > 4.0 * errors[2] and errors[2] < 3e-3
+
+
 def test_a_driver_that_pushes_against_a_stop_ends_the_run():
     m = rotor(upper=0.3, restitution=0.5)
     m.drive("motor", "A", lambda t: t)

@@ -712,10 +712,7 @@ def test_a_parameter_may_be_any_number_of_a_joint_or_is_refused_by_name(kind, op
 def test_parameters_in_limits_and_poses_are_refused_by_name():
     m = slider_crank(driven=False)
     L = m["offset"]
-    refused = {
-        "limit": lambda: m.limit("new", m["A"], upper=L),
-        "position": lambda: m.body("new", position=(L, 0, 0)),
-    }
+    refused = {"limit": lambda: m.limit("new", m["A"], upper=L), "position": lambda: m.body("new", position=(L, 0, 0))}
     for name, call in refused.items():
         with pytest.raises(cd.ModelError) as error:
             call()

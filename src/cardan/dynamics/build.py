@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -101,14 +102,20 @@ def friction_rows(drawing: Drawing) -> dict[str, tuple[Bundle, JointRow]]:
     found = {}
     for name, law in c.frictions.items():
         joint = c.joints[name]
-        coordinate = joint.of(COORDINATES[law.law])
+        coordinate = joint.ends[0] if law.law == "mesh" else joint.of(COORDINATES[law.law])
+        ratio = dict(joint.parameters).get("ratio" if law.law == "mesh" else "pitch", 0.0)
+        if not isinstance(ratio, float | int):
+            raise ModelError(f"{joint.kind.name} {name!r} has friction, and so its ratio or pitch must be a number")
         row = joints.coordinate_row(f"{name}.friction", coordinate)
-        (a,), (b,) = places[name]
+        a, b = places[name][0][0], places[name][-1][-1]
         if a.bindings or b.bindings:
             raise ModelError(
                 f"joint {name!r} has friction and a formula in its frames, which friction does not consider"
             )
-        found[row.name] = row, JointRow(row.name, name, law, a, b)
+        found[row.name] = (
+            row,
+            JointRow(row.name, name, law, a, b, ratio / (2.0 * math.pi) if law.law == "thread" else ratio),
+        )
     return found
 
 
@@ -180,8 +187,8 @@ class Inverse(NamedTuple):
     """What inverse dynamics needs of a mechanism in addition to its packed system, as plain values.
 
     Masses, ``gravity`` [m/s²], and where each constraint is attached, at the time when a motion was computed.
-    ``points`` [m]: where each body is joined, in its axes, by its name.  ``loaded``: the drawing, if it has loads or
-    inertias of joints.
+    ``points`` [m]: where each body is joined, in its axes, by its name.  ``loaded``: the drawing, if it has loads, or
+    joints with inertia or friction.
     ``fixed``: names of the bodies that are fixed where they are drawn.
     """
 
@@ -191,15 +198,14 @@ class Inverse(NamedTuple):
     connections: Mapping[str, Connection]
     loaded: Drawing | None
     fixed: frozenset[str]
-    rubbing: str = ""  # the first joint with friction
 
     @staticmethod
     def of(drawing: Drawing) -> Inverse:
         """That of a drawing."""
-        loaded = drawing if drawing.contents.loads or drawing.contents.inertias else None
+        c = drawing.contents
+        loaded = drawing if c.loads or c.inertias or c.frictions else None
         given = (drawing.joint_points(), drawing.gravity, connections(drawing))
-        rubbing = next(iter(drawing.contents.frictions), "")
-        return Inverse(tuple(drawing.records), *given, loaded, _fixed(drawing), rubbing)
+        return Inverse(tuple(drawing.records), *given, loaded, _fixed(drawing))
 
     def notes(self, system: System) -> tuple[str, ...]:
         """What is assumed about masses."""
@@ -208,11 +214,8 @@ class Inverse(NamedTuple):
 
     def equations(self, system: System) -> Equations:
         """The equations of motion of a packed system of the mechanism."""
-        if self.rubbing:
-            raise ModelError(
-                f"efforts and reactions of a driven motion do not consider friction of joints yet, and "
-                f"{self.rubbing!r} has it; use m.simulate"
-            )
+        if self.loaded is not None and self.loaded.contents.frictions:
+            return new_equations(self.loaded, friction=True)[0]
         if self.loaded is not None:
             return equations_of(self.loaded)[0]
         found = mass.masses(self.parts, self.points, system.judged_length)

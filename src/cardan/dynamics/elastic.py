@@ -65,6 +65,7 @@ def refuse_items(drawing: Drawing, what: str) -> None:
         ("constraints of velocities", list(c.rate_rows)),
         ("limits", limits),
         ("inertias of joints", list(c.inertias)),
+        ("friction of joints", list(c.frictions)),
         ("parameters that are functions of time", timed),
         ("contacts and paths", list(drawing.system.contacts) if drawing.system.has_contacts else []),
     )

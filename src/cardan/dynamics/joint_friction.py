@@ -12,6 +12,7 @@ Hits at limits are too short for friction: their impulses have none, and release
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -34,9 +35,10 @@ from cardan.system.system import IntArray
 
 _joint_friction = LazyModule("cardan.dynamics._joint_friction")
 
-COORDINATES: Final = {"bearing": "angle", "guide": "displacement"}  # on which a law acts
+COORDINATES: Final = {"bearing": "angle", "guide": "displacement", "thread": "angle"}  # on which a law acts
 LAWS: Final = {"bearing": 0, "guide": 1, "thread": 2, "mesh": 3}
 EXCEEDED: Final = 1e-12  # of a limit: a larger effort does not stick
+JAMMED: Final = 1e9  # of the radius: a coefficient that nothing overcomes
 STILL: Final = 1e-9  # of what the limit would give to the free bodies: a smaller acceleration is rounding
 HELD: Final = 1e-9  # of a row of length one: if less is left beside other rows, these hold its coordinate
 ROUNDS: Final = 20  # of stops and friction in turn, at one time
@@ -56,6 +58,15 @@ class JointRow(NamedTuple):
     a: Place
     b: Place
     ratio: float = 0.0
+
+    def coefficients(self, given: tuple[float, float, float]) -> tuple[float, float, float]:
+        """Those of the kernel; of a thread by its lead angle, at which friction may be too large to move at all."""
+        if self.law.law != "thread":
+            return given
+        r, t = self.law.length, abs(self.ratio) / self.law.length
+        mu = given[0] * math.sqrt(1.0 + self.law.width**2 / (1.0 + t * t))
+        size, left = r * mu * (1.0 + t * t), 1.0 - mu * t
+        return size / left if left > 0.0 else JAMMED * r, size / (1.0 + mu * t), given[2]
 
 
 def records(e: Equations) -> Any:
@@ -88,12 +99,18 @@ def records(e: Equations) -> Any:
             origin = np.asarray(euler.rotate(back, values[0] - system.reference_points[frame]))
             axes = np.array([euler.rotate(back, axis) for axis in axes])
         record["origin"], record["axes"] = origin, axes.ravel()
+        if one.law.law == "mesh":
+            (teeth,) = [s for s in every if names[s.row] == one.joint]
+            record["strip"][0], record["ratio"] = teeth.first, one.ratio
+            record["kinetic"], record["static"] = one.law.kinetic, one.law.static
+            continue
         bearing = [s for s in every if names[s.row] == one.joint and body in s.bodies[: s.slots].tolist()]
         record["strips"] = len(bearing)
         for k, s in enumerate(bearing):
             slot = s.bodies[: s.slots].tolist().index(body)
             record["strip"][4 * k : 4 * k + 4] = s.first, s.rows, s.entry + WIDTH * slot, WIDTH * s.slots
-        record["kinetic"], record["static"] = one.law.kinetic, one.law.static
+        record["kinetic"] = one.coefficients(one.law.kinetic)
+        record["static"] = one.coefficients(one.law.static)
         record["length"], record["width"], record["ratio"] = one.law.length, one.law.width, one.ratio
     return found
 
@@ -361,10 +378,15 @@ def notes(run: FrictionRun) -> list[str]:
     forces = ConstraintForces(e, np.array([run.time]), run.q[None], np.zeros((1, e.equations.size)), redundant=True)
     loose = []
     for one in e.frictions:
+        if one.law.law == "mesh":
+            if forces.is_shared(one.joint):
+                loose.append(one.joint)
+            continue
         known = forces.reaction((one.joint,), one.b, "joint").determined
-        needed = (
-            [0, 1] + [3, 4] * bool(one.law.length) + [2 if one.law.law == "bearing" else 5] * bool(one.law.kinetic[2])
-        )
+        needed = [2]
+        if one.law.law != "thread":
+            along = [2 if one.law.law == "bearing" else 5] if one.law.kinetic[2] else []
+            needed = [0, 1, *([3, 4] if one.law.length else []), *along]
         if not known[needed].all():
             loose.append(one.joint)
     if not loose:

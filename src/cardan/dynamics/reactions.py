@@ -8,14 +8,14 @@ world.  A component is unique if no λ with Jᵀλ = 0 changes it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Final, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cardan.coordinates import formulations
-from cardan.dynamics import joint_inertias
+from cardan.dynamics import driven_friction, joint_inertias
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.tables import WIDTH, Control, ForceWork, Pattern, Strip
 from cardan.errors import ModelError
@@ -29,6 +29,9 @@ from cardan.system.parts import GROUND
 from cardan.system.relations import Place
 from cardan.system.state import FloatArray, State, Touch
 from cardan.system.system import IntArray, System
+
+if TYPE_CHECKING:
+    from cardan.dynamics.joint_friction import JointRow
 
 _reactions = LazyModule("cardan.dynamics._reactions")
 
@@ -300,7 +303,15 @@ def inverse(equations: Equations, states: tuple[State, ...]) -> tuple[Constraint
     job = _job(equations)
     holding = np.ones((len(q), equations.equations.size))
     holding[:, _released(equations)] = 0.0  # at a limit a motion ends
-    multipliers, rest = _least_norm(equations, job, times, q, (loads - inertia).reshape(len(q), -1), holding)
+    force = (loads - inertia).reshape(len(q), -1)
+    multipliers, rest = _least_norm(equations, job, times, q, force, holding)
+    if equations.frictions:
+        ways, rows = driven_friction.directions(equations, times, q, v, a)
+        units = [_least_norm(equations, job, times, q, rows[:, k], holding)[0] for k in range(rows.shape[1])]
+        efforts = driven_friction.solve(equations, ways, partial(_load, equations, times, q), multipliers, units)
+        force = force - np.einsum("kj,kji->ki", efforts, rows)
+        multipliers, rest = _least_norm(equations, job, times, q, force, holding)
+        multipliers[:, driven_friction.numbers(equations)] = efforts
     largest = np.abs(columns * np.abs(loads).reshape(len(q), -1)).max(initial=0.0)
     largest = max(float(largest), float(np.abs(columns * inertia.reshape(len(q), -1)).max(initial=0.0)))
     if rest.max(initial=0.0) > UNCARRIED * largest:
@@ -311,6 +322,17 @@ def inverse(equations: Equations, states: tuple[State, ...]) -> tuple[Constraint
         )
     redundant = bool(job[1].redundant != 0.0)
     return ConstraintForces(equations, times, q, multipliers, redundant), v.reshape(len(q), -1)
+
+
+def _load(
+    equations: Equations, times: FloatArray, q: FloatArray, multipliers: FloatArray, one: JointRow
+) -> tuple[FloatArray, FloatArray]:
+    """R and M of a joint with friction on b at frame b, in its axes, shape (times, 3) each."""
+    forces = ConstraintForces(equations, times, q, multipliers, redundant=False)
+    if one.law.law == "mesh":
+        torque = one.ratio * -forces.effort(one.joint)
+        return np.stack([torque, 0.0 * torque, 0.0 * torque], axis=1), np.zeros((len(times), 3))
+    return forces._at(one.joint, one.b, "joint", forces.wrenches)
 
 
 def drift(equations: Equations, times: FloatArray, q: FloatArray) -> FloatArray:

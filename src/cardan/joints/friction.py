@@ -13,21 +13,28 @@ from cardan.calls import explained
 from cardan.errors import ModelError
 from cardan.system import check
 
-KINDS: Final = {"bearing": "revolute", "guide": "prismatic"}  # of the joints that have such a law
+KINDS: Final = {
+    "bearing": "revolute",
+    "guide": "prismatic",
+    "thread": "screw",
+    "mesh": "gear",
+}  # of the joints that have such a law
 
 
 TEXT: Final = """
 
-        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint.
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint,
+        cd.thread(…) of a screw, cd.mesh(…) of gears.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class JointFriction:
-    """Friction of a joint, made by ``cd.bearing`` or ``cd.guide``.
+    """Friction of a joint, made by ``cd.bearing``, ``cd.guide``, ``cd.thread`` or ``cd.mesh``.
 
     ``law``: which of these.  ``kinetic``, ``static``: its coefficients, in slip and where the joint sticks.
-    ``length``, ``width`` [m]: of the joint, zero if none was given.
+    ``length``, ``width`` [m]: of the joint, zero if none was given; of a thread its radius,
+    and the tangent of its flank.
     """
 
     law: str
@@ -80,6 +87,44 @@ def guide(
         raise ModelError("a guide was given a width, but no length; give length= [m] too")
     kinetic, holding = ((m, m, 2.0 * m / wide if wide else 0.0) for m in pair)
     return JointFriction("guide", kinetic, holding, long, wide, _given(locals(), "mu length width static"))
+
+
+@explained
+def thread(
+    mu: float, radius: float, *, flank: float = 0.0, static: float | None = None, collar: float | None = None
+) -> JointFriction:
+    """Friction of a screw: T = r μ' (1 + t²)/(1 ∓ μ' t) |R_z| + μ r_c |R_z| [N m], t = |pitch|/(2π r).
+
+    With the torque r t |R_z| of the thread itself, r tan(lead angle ± friction angle) |R_z| is needed to move b with
+    the force R_z of the thread on it (+), or against it (−, the load runs back); t is tan(lead angle).  A
+    screw holds by itself where t ≤ μ'.
+    mu: coefficient of friction.  radius r [m]: mean radius of the thread.  flank β [rad]: of its profile in the axial
+    section, μ' = μ √(1 + tan²β/(1 + t²)).  static: the coefficient where it sticks.  collar r_c [m]: mean radius of a
+    thrust face.
+    """
+    pair, r = _coefficients("thread", mu, static), check.positive(radius, "the radius of a thread")
+    slope = math.tan(check.number(flank, "the flank of a thread"))
+    thrust = _size("thread", "collar", collar)
+    kinetic, holding = ((m, m, m * thrust) for m in pair)
+    given = _given(locals(), "mu radius flank static collar")
+    return JointFriction("thread", kinetic, holding, r, abs(slope), given)
+
+
+@explained
+def mesh(efficiency: float, *, back: float | None = None) -> JointFriction:
+    """Loss of gears, on the first: T = (1/η − 1) |τ| where the first drives, (1 − η_back) |τ| where it is driven.
+
+    τ is the torque of the gears on the first coordinate.  efficiency η, above 0, at most 1: from the first gear to the
+    second.  back η_back, at most 1: from the second to the first; zero or less of a worm that holds its load (put the
+    worm first); η if none is given.
+    """
+    forth = check.positive(efficiency, "the efficiency of a mesh")
+    other = forth if back is None else check.number(back, "back of a mesh")
+    for word, value in (("the efficiency", forth), ("back", other)):
+        if value > 1.0:
+            raise ModelError(f"{word} of a mesh is {value:g}; it must be at most 1")
+    k = 1.0 / forth - 1.0, 1.0 - other, 0.0
+    return JointFriction("mesh", k, k, given=_given(locals(), "efficiency back"))
 
 
 def friction_of(what: str, kind: str, options: dict[str, Any]) -> JointFriction | None:

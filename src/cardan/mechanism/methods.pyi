@@ -35,7 +35,8 @@ class Methods:
     def revolute(self, name: str, /, a: Frame, b: Frame, *, friction: JointFriction | None = None) -> Joint:
         """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a.
 
-        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint.
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint,
+        cd.thread(…) of a screw, cd.mesh(…) of gears.
         """
     @overload
     def revolute(
@@ -52,7 +53,8 @@ class Methods:
     ) -> Joint:
         """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a.
 
-        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint.
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint,
+        cd.thread(…) of a screw, cd.mesh(…) of gears.
 
         a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
         coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
@@ -61,7 +63,8 @@ class Methods:
     def prismatic(self, name: str, /, a: Frame, b: Frame, *, friction: JointFriction | None = None) -> Joint:
         """Translation along z without rotation: 5 equations.  Coordinate: displacement of b along z_a.
 
-        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint.
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint,
+        cd.thread(…) of a screw, cd.mesh(…) of gears.
         """
     @overload
     def prismatic(
@@ -78,7 +81,8 @@ class Methods:
     ) -> Joint:
         """Translation along z without rotation: 5 equations.  Coordinate: displacement of b along z_a.
 
-        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint.
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint,
+        cd.thread(…) of a screw, cd.mesh(…) of gears.
 
         a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
         coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
@@ -158,10 +162,23 @@ class Methods:
         coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
     @overload
-    def screw(self, name: str, /, a: Frame, b: Frame, pitch: Length, *, offset: Length = 0.0) -> Joint:
+    def screw(
+        self,
+        name: str,
+        /,
+        a: Frame,
+        b: Frame,
+        pitch: Length,
+        *,
+        offset: Length = 0.0,
+        friction: JointFriction | None = None,
+    ) -> Joint:
         """A nut b on a thread a: 5 equations, displacement = pitch·angle/2π + offset.  Coordinates: angle, displacement.
 
         pitch [m per turn]: positive for a right-hand thread.  offset [m]: displacement at angle zero.
+
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint,
+        cd.thread(…) of a screw, cd.mesh(…) of gears.
         """
     @overload
     def screw(
@@ -173,6 +190,7 @@ class Methods:
         pitch: Length,
         *,
         offset: Length = 0.0,
+        friction: JointFriction | None = None,
         at: Any = None,
         axis: Any = None,
         x: Any = None,
@@ -180,6 +198,9 @@ class Methods:
         """A nut b on a thread a: 5 equations, displacement = pitch·angle/2π + offset.  Coordinates: angle, displacement.
 
         pitch [m per turn]: positive for a right-hand thread.  offset [m]: displacement at angle zero.
+
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint,
+        cd.thread(…) of a screw, cd.mesh(…) of gears.
 
         a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
         coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
@@ -332,11 +353,24 @@ class Methods:
         a and b may be bodies, or their names, if at= [m] says where the joint is drawn, in world: then its frames
         coincide as drawn, with z along axis= and x along x=, and every coordinate reads 0.
         """
-    def gear(self, name: str, /, first: Given, second: Given, *, ratio: InSI, phase: Angle = 0.0) -> Joint:
+    def gear(
+        self,
+        name: str,
+        /,
+        first: Given,
+        second: Given,
+        *,
+        ratio: InSI,
+        phase: Angle = 0.0,
+        friction: JointFriction | None = None,
+    ) -> Joint:
         """Two angles in proportion, angle_2 = ratio·angle_1 + phase: 1 equation.
 
         ratio: turns of the second per turn of the first, negative for external gears.  phase [rad].  Both may be functions
         of time; the equation holds between the angles themselves, not between their rates.
+
+        friction: of the joint, by its reaction: cd.bearing(…) of a revolute, cd.guide(…) of a prismatic joint,
+        cd.thread(…) of a screw, cd.mesh(…) of gears.
         """
     def rack(self, name: str, /, first: Given, second: Given, *, radius: Length, offset: Length = 0.0) -> Joint:
         """A pinion on a rack, displacement = radius·angle + offset: 1 equation.  radius [m], signed; offset [m].
