@@ -65,9 +65,7 @@ def test_faces_that_overlap_at_the_start_are_refused():
     m["ball"].position = (0.0, 0.0, 0.5 * RADIUS)
     with pytest.raises(ModelError, match=r"contact 'on': the faces overlap by 0\.05 m at the start"):
         m.simulate(0.1)
-    with pytest.raises(ModelError, match=r"contact 'on': the faces overlap by 0\.05 m"):
-        m.assemble()
-    assert ball(0.5).assemble().ok
+    assert m.simulate(0.1, m.assemble().state).ok
 
 
 def test_a_result_that_would_lose_its_hits_is_not_saved(tmp_path):

@@ -46,7 +46,7 @@ _ADVICE = {
     Status.CONFLICT: "the constraints seem to contradict each other; one or several of those listed may be wrong",
     Status.STALLED: "start nearer to the wanted pose, or allow more restarts (restarts)",
     Status.OVERLAP: "the joints are met, but no pose was found in which these parts are apart; start nearer to the "
-    "wanted pose, or let them overlap: m.collide(…, exclude=[…])",
+    "wanted pose, or let them overlap: m.collide(…, exclude=[…]), or remove the contact",
     Status.ITERATION_LIMIT: "allow more iterations (max_iterations), or start nearer to the wanted pose",
     Status.TIME_LIMIT: "allow more time (max_seconds)",
     Status.DIVERGED: "start nearer to the wanted pose, or use method='auto'",
@@ -116,7 +116,7 @@ class AssemblyResult(Saved):
         """Pairs of parts that overlap, the deepest first."""
         from cardan.joints.gaps import pair_name
 
-        found = [Violation(pair_name(one.a, one.b), one.margin - one.gap, "m") for one in self.touching]
+        found = [Violation(one.contact or pair_name(one.a, one.b), one.margin - one.gap, "m") for one in self.touching]
         for violation in found:
             violation.display = self._system.display
         deepest = max([one.residual for one in found if one.residual > 0.0], default=0.0)

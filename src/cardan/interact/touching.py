@@ -277,6 +277,12 @@ class Contacts:
         return tuple(found.values())
 
 
+def _products(rows: FloatArray, ways: FloatArray) -> FloatArray:
+    """rows · waysᵀ, over the columns that any of the rows has; each has those of two bodies."""
+    used = np.flatnonzero(rows.any(axis=0))
+    return np.asarray(rows[:, used] @ ways[:, used].T)
+
+
 class _Step:
     """A sub-step at a contact: soft rows of the hands, cuts, and the motion that satisfies them."""
 
@@ -309,6 +315,8 @@ class _Step:
         self._cuts = NONE
         self._offsets: FloatArray = np.zeros(0)
         self._held = _Rows(np.zeros((0, n6)), np.zeros((0, contacts._width)))
+        self._matrix: FloatArray = np.zeros((0, 0))  # of the held rows with their own ways
+        self._across: FloatArray = np.zeros((0, count))  # and with those of the soft rows
         self.u: FloatArray = np.zeros(n6)
         driven = self._size(self._base)
         self.part = min(1.0, trust / driven) if driven > 0.0 else 1.0  # of the way of the drivers
@@ -350,6 +358,9 @@ class _Step:
         made = self.rows_of(cuts, end)
         reached = cuts.parts * (made.rows @ self.u)
         self._offsets = np.concatenate([self._offsets, cuts.gaps - self._of._skin - reached])
+        mixed, own = _products(made.rows, self._held.ways), _products(made.rows, made.ways)
+        self._matrix = np.block([[self._matrix, mixed.T], [mixed, own]])
+        self._across = np.concatenate([self._across, _products(made.rows, self._soft.ways)])
         self._held = _Rows(np.vstack([self._held.rows, made.rows]), np.vstack([self._held.ways, made.ways]))
         self._cuts = self._cuts.and_also(cuts)
 
@@ -357,8 +368,8 @@ class _Step:
         """The step u, and its largest component [rad], or of the extent; None if nothing keeps the parts apart."""
         n6 = self._of._n6
         held, soft = self._held, self._soft
-        across = held.rows @ soft.ways[:, :n6].T
-        matrix = held.rows @ held.ways[:, :n6].T - across @ self._inverse @ across.T
+        across = self._across
+        matrix = self._matrix - across @ self._inverse @ across.T
         base = self._base * self.part
         pull = self._inverse @ (-self._residuals - soft.rows @ base)
         h = self._offsets + held.rows @ base + across @ pull

@@ -50,7 +50,7 @@ class Touching(NamedTuple):
     """Two bodies that touch or overlap: ``gap`` [m] between their solids, negative for the depth of an overlap.
 
     ``margin`` [m]: the least gap that they must have.  ``points`` [m]: on a and on b, in world.  ``normal``: unit
-    vector from a to b.
+    vector from a to b.  ``contact``: name of the contact that opens, if it is one; "" of solids.
     """
 
     a: str
@@ -59,6 +59,7 @@ class Touching(NamedTuple):
     margin: float
     points: tuple[Triple, Triple]
     normal: Triple
+    contact: str = ""
 
 
 def pair_name(a: str, b: str) -> str:

@@ -310,11 +310,12 @@ class Mechanism(Building):
             if system.variables.free:
                 _refuse(_refuse_opening(drawing, "assemble with least="), "assemble with least=")
             return _assemble.assemble_least(system, start, time, own, workers, least)
-        result = _assemble.assemble(system, start, time, own, workers)
+        if drawing.contents.opening:
+            result = _one_sided.assemble_open(drawing, free, start, time, own, workers)
+        else:
+            result = _assemble.assemble(system, start, time, own, workers)
         if not result.ok:
             result._drawing = drawing
-        elif drawing.contents.opening:
-            _one_sided.refuse_overlaps(drawing, result.state)
         return result
 
     def assemble_many(
