@@ -195,6 +195,8 @@ class Contacts:
         else:
             return self._refused()
         change, noise, rest = self._other[1:4].tolist()
+        if not step.is_driven and step.is_whole and abs(change) <= noise and rest >= 1.0:
+            return self._stay()  # the hands are as near as they can be, up to rounding
         if not step.is_driven and (change > -noise or rest < 1.0):
             return self._refused()
         self._is_whole = step.is_whole
