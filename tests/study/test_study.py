@@ -143,7 +143,7 @@ def test_two_clients_on_one_folder_share_the_parts(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_loses_nothing(whole, tmp_path):
-    """Files may have 5 kB, and the parts from the fourth on have more: a limit of the process stands for the disk."""
+    """Files may have 500 kB, and the parts from the fourth on have 1 MB more: a limit in place of a full disk."""
     script = (
         "import resource, signal, sys, cardan as cd; from cardan.study import folder\n"
         "from tests.study.models import study\n"

@@ -22,10 +22,10 @@ class _Stored(NamedTuple):
 class Energy(_Stored):
     """Energies [J] at the output times, shape (times,) each.
 
-    ``lost_impact``, ``lost_friction``: what hits and the friction of contacts that open have taken since the start.
-    ``lost_steps``: what time steps with contacts="steps", which are of first order, have taken of gravity and of the
-    rotation of bodies (negative: given).  Of free bodies without loads, the sum of all five is constant.  As a tuple it
-    is (kinetic, potential).
+    ``lost_impact``, ``lost_friction``: what hits and friction, of contacts and of joints, have taken since the start.
+    ``lost_steps``: what the time steps of contacts="steps", of first order, have taken from the work of gravity and
+    from rotations (negative: they have given it).  The sum of all five is constant for free bodies without loads.  As
+    a tuple it is (kinetic, potential).
     """
 
     lost_impact: FloatArray

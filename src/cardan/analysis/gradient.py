@@ -121,8 +121,9 @@ class Gradient:
     ``value``: the cost.  ``gravity``, shape (3,).  ``start[body]``: by the pose and velocity at the start.
     ``of(item)``: by the numbers of a body, joint or load.  ``g["k"]``: by a design parameter; ``parameters``: by all.
 
-    Differentiated are steps of Adams' method, joints, drivers that are functions of time, and loads that only compute.
-    Limits, contacts, constraints of rates, inertias of joints and massless bodies are refused by name.
+    The gradient is known of steps of Adams' method with joints, drivers that are functions of time, and loads that
+    only compute.  Limits that act, contacts, constraints of rates, inertias and friction of joints, and massless bodies
+    are refused by name.
     """
 
     def __init__(self, value: float, simulation: Simulation, raw: Raw, course: traced_state.Course) -> None:

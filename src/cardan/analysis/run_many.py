@@ -146,7 +146,7 @@ def motions(mechanism: Any, times: Iterable[float], tolerance: float) -> tuple[R
 
 
 def _allowed(runs: Runs) -> Runs:
-    """The runs; ModelError if all of them are refused for the same reason, which is then none of single runs."""
+    """The runs; ModelError if all fail for the same reason: then the model or the options are wrong, not one run."""
     reasons = set(runs.reason)
     if len(reasons) == 1 and (runs.status == ERROR).all():
         raise ModelError(reasons.pop())

@@ -3,9 +3,9 @@
 A function of a state becomes a graph (:mod:`cardan.constraints.expression`) whose variables are components of leaves:
 
 ======== =============================================== =====================
-point    r + A s of a point on a body [m]                with first and second
-vector   A s of a direction                              derivatives by time
-spin     A ω of a body [rad/s]                           with its derivative
+point    r + A s of a point on a body [m]                by time: order 0 to 2
+vector   A s of a direction                              by time: order 0 to 2
+spin     A ω of a body [rad/s]                           by time: order 0, 1
 time     t [s]
 near     the counted angle of a joint, which only chooses the whole turns
 effort   −λ of the equation of a driver [N or N m]

@@ -11,8 +11,9 @@ A state that repeats itself, under forces that do not depend on time, is not com
 near moves with the mean of both velocities, so that a free fall is a parabola.  Then the pose is projected, in the
 metric of M, onto the joints and onto gaps ≥ 0.
 
-Energy: impulses do the work r·(u + u')/2.  Where a body moves with v', and not with the mean velocity, weights do
-another work than the potential energy says: h Q·(v' − v)/2, of first order in h.  Both are accounted.
+Energy: impulses do the work r·(u + u')/2.  Where a body moves with v', and not with the mean velocity, the work
+of its weight differs from the change of its potential energy by h Q·(v' − v)/2, of first order in h.  Both are in the
+losses.
 """
 
 from __future__ import annotations

@@ -386,7 +386,7 @@ class Mechanism(Building):
         ``step`` or ``rtol``, ``times``, ``method``, ``max_step``, ``max_seconds``, ``progress``, ``stabilization``,
         ``gain``, ``tolerance``, ``contacts``, ``impacts``.
         If it is interrupted by the keyboard, the result contains what was reached.
-        With flexible bodies the result is a :class:`cardan.FlexibleSimulation`, with other options: see it.
+        With flexible bodies the result is a :class:`cardan.FlexibleSimulation`, and fewer options are valid.
         """
         drawing = self._model.begin("simulate", state)
         if drawing.contents.flexible:
@@ -414,7 +414,7 @@ class Mechanism(Building):
             found = scipy.optimize.minimize(f, f.x0, jac=True, bounds=f.bounds)
 
         cost: of cd.final, cd.integral, cd.mean, cd.peak.  over: the parameters that x stands for.  All others: as of
-        :meth:`simulate`.  Every run begins in the state in which that at the present values begins, assembled at x.
+        :meth:`simulate`.  Every run has the start of the run at the present values, assembled again at x.
         """
         own: SimulationOptions = _simulation_options.simulation_options(options, changes)
         drawing = _refuse_flexible(self._model.begin("objective", state), "objective")
@@ -439,7 +439,7 @@ class Mechanism(Building):
 
         starts: the state, or a list of states, in which the motions begin; as drawn where it is not given.
         times, tolerance: as of :meth:`move`.  values, outputs, workers, progress, max_seconds: as of
-        :meth:`simulate_many`; outputs of a driven motion are no energies and events.
+        :meth:`simulate_many`; a driven motion has no energies and no events.
         """
         drawing = _refuse_opening(self._model.drawing, "move_many")
         rows = _run_many.Starts(drawing, values, starts, "starts")

@@ -31,8 +31,9 @@ class Contents:
     ``edits``: how often it had been edited.  ``records``: of the bodies.  ``book``: of the formulas, frozen.
     Joints, rate rows and loads are of layers above; they have a name, a kind and relations.  ``opening``: contacts that
     open, which are no equations of poses; ``closed``: the other joints.  ``inertias``: of the coordinates of joints
-    that have one [kg m² or kg], by the names of the joints; ``frictions`` likewise.
-    ``formed``: numbers of the bodies whose masses are formulas.  ``flexible``: those that are.
+    that have one [kg m² or kg], by the names of the joints.  ``frictions``: laws of friction of joints, by their names.
+    ``formed``: numbers of the bodies whose mass, centre or inertia has a formula.  ``flexible``: the elastic data of
+    flexible bodies.
     """
 
     __slots__ = (
