@@ -110,7 +110,7 @@ def outputs_of(drawing: Drawing, given: Any, is_motion: bool) -> tuple[Output, .
 
 
 class _Reader:
-    """What words and items stand for in a mechanism."""
+    """Finds the outputs that texts and items name in a mechanism."""
 
     def __init__(self, drawing: Drawing, is_motion: bool) -> None:
         self.drawing, self.contents, self.is_motion = drawing, drawing.contents, is_motion

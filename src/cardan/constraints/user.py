@@ -122,9 +122,9 @@ def primitive(
     By hand: if the equations cannot be traced, give rows=, parameters= and derivative=.  Then the function is
     ``f(x, c, out)`` and the derivative ``df(x, c, out)``, compiled by Numba, with all components of the features in x
     and the parameters in c.  f writes its rows, df the partial derivatives row by row.  df is checked by differences.
-    derivative="complex" makes df of f with complex x, exact to rounding: one call of f per component; f must be an
-    analytic function of x, without abs and comparisons of x.  derivative="differences" is for any smooth f: four calls
-    per component, with an error of about 1e-12.  γ, by differences of df, then has an error of 1e-12 or 1e-9.
+    derivative="complex" makes df of f with complex x, to 1e-14 of the largest entry: one call of f per component; f
+    must be an analytic function of x, without abs and comparisons of x.  derivative="differences" is for any smooth f:
+    four calls per component, with an error up to 1e-11.  γ, by differences of df, has an error up to 1e-11 or 1e-8.
 
     Errors raise ModelError; SystemExit and KeyboardInterrupt raised by the function are not caught.
     """

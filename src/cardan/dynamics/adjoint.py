@@ -1,6 +1,6 @@
 """The gradient of a cost of a run by all numbers of its tables: the discrete adjoint of its steps.
 
-Kernels: :mod:`._adjoint`, :mod:`._state_adjoint`, :mod:`._pullback`.  They know no parameters: the gradient is by the
+Kernels: :mod:`._adjoint`, :mod:`._state_adjoint`, :mod:`._pullback`.  They have no parameters: the gradient is by the
 numbers in the packed tables, and formulas of parameters are applied to it afterwards.
 """
 

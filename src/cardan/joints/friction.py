@@ -58,8 +58,8 @@ def bearing(
     the radius r sin(arctan μ).  For the law μ r R of a normal force R give mu/√(1 − μ²) in place of mu.
     mu: coefficient of friction.  radius r [m]: of the pin.  static: the coefficient where the joint sticks, mu if none
     is given.  length [m]: of the bearing, R₁ and R₂ = R_xy/2 ± (M_y, −M_x)/length act at its ends; without it the
-    torque across the axis counts for nothing.  collar r_c [m]: mean radius of a thrust face; without it the axial force
-    counts for nothing.
+    torque across the axis causes no friction.  collar r_c [m]: mean radius of a thrust face; without it the axial force
+    causes no friction.
     """
     pair, r = _coefficients("bearing", mu, static), check.positive(radius, "the radius of a bearing")
     long, thrust = _size("bearing", "length", length), _size("bearing", "collar", collar)
@@ -74,7 +74,7 @@ def guide(
     """Friction of a prismatic joint: F = μ (|N₁| + |N₂|) + 2 μ |M_z|/w [N], with the forces N at the ends of the guide.
 
     mu: coefficient of friction.  length L [m]: of the guide on b, with its middle at frame b: N₁, N₂ = R_xy/2 ± (M_y,
-    −M_x)/L; without it the torque across the axis counts for nothing.  width w [m]: friction acts at ± w/2, where N
+    −M_x)/L; without it the torque across the axis causes no friction.  width w [m]: friction acts at ± w/2, where N
     does, and so adds to M; and a torque about the axis is a pair of forces at this distance.  A guide jams where L is
     shorter than 2 μ times the lever of the force that moves it.  static: the coefficient where the joint sticks.
     """

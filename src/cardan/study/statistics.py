@@ -1,4 +1,4 @@
-"""What the runs of a study say together: correlations, slopes, the yield against limits."""
+"""Statistics of the runs of a study: correlations, slopes, the yield against limits."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Study:
         workers: threads, or processes of a local cluster; None for one per core.
         executor: of concurrent.futures, such as a ProcessPoolExecutor.
         client: a dask.distributed.Client, the address of a scheduler, or "local" for processes on this machine, which
-        are started and ended here.  Workers may join, leave and die.
+        are started and ended here.  Workers may join, leave or fail.
         path: a folder for the parts, which is made; each part is a file.  Another call, also by another process, at the
         same time or after this one was killed, computes only what is missing.  None: in the memory of this process.
         size: runs in a part; by the measured time of a run where it is not given, so that a part takes 0.5 s.
