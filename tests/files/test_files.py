@@ -115,6 +115,7 @@ made_kinds: set[str] = set()
 
 TIMED = "a function of time as a parameter"
 REFUSED = ("actuator by a function", TIMED, "constrain_rates", "constrain_rates with a value", "a flexible body")
+REFUSED += ("a joint with friction",)
 
 
 @pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c not in REFUSED])

@@ -300,9 +300,10 @@ def test_an_installed_package_says_where_the_experiments_are(capsys: Captured, m
     assert main(["papers", "--help"]) == 0
 
 
-def test_study_is_no_command(capsys: Captured) -> None:
-    assert main(["study", "liu2013"]) == 2
-    assert "invalid choice: 'study'" in capsys.readouterr().err
+def test_experiments_are_no_studies_of_models(capsys: Captured) -> None:
+    """`cardan study` takes a model."""
+    assert main(["study", "liu2013", "--vary", "L=1..2:2", "--output", "final(A)"]) == 2
+    assert "no example is named 'liu2013'" in capsys.readouterr().err
 
 
 # -- invalid calls ----------------------------------------------------------------------------------------------------

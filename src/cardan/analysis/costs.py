@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from cardan.calls import explained
+from cardan.calls import explained, explains
 from cardan.errors import ModelError
 from cardan.system import check
 from cardan.system.state import FloatArray
@@ -25,6 +25,7 @@ AT_STEP: Final = 1e-6  # of a step: a measured value this near to its end is the
 NODES: Final = 4  # of the polynomial that a quadrature integrates between two steps
 
 
+@explains()
 @dataclass(frozen=True, slots=True, eq=False)
 class Cost:
     """A number that depends on a run: made by cd.final, cd.integral, cd.mean, cd.peak, cd.misfit, and by arithmetic.
