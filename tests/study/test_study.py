@@ -320,6 +320,10 @@ REFUSED = {
     "nothing finished": (lambda m: study().table(), "run"),
     "no such run": (lambda m: study().again(99), "99"),
     "no limits": (lambda m: study(5).run(workers=1).yield_of({}), "limits"),
+    "limits exchanged": (
+        lambda m: study(5).run(workers=1).yield_of({"final(A)": (1, -1)}),
+        "lower one must come first",
+    ),
     "limits of what is not there": (lambda m: study(5).run(workers=1).yield_of({"E": (0, 1)}), "'E'"),
 }
 

@@ -261,6 +261,16 @@ def test_collisions_are_refused(tmp_path):
         m.save(tmp_path / "page.html")
 
 
+def test_a_mechanism_without_bodies_and_a_length_in_time_are_refused(tmp_path):
+    m = cd.Mechanism("empty")
+    with pytest.raises(ModelError, match="no bodies"):
+        m.save(tmp_path / "page.html")
+    m.distance("rod", m.ground.point(), m.body("b", position=(1, 0, 0)).point(), lambda t: 1 + 0.1 * t)
+    with pytest.raises(ModelError, match=r"'rod'.*function of time.*page without Python"):
+        m.save(tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
+
+
 def test_a_page_without_built_kernels_is_refused(monkeypatch):
     monkeypatch.setattr(built, "keys", dict)
     with pytest.raises(ModelError, match="make kernels"):

@@ -72,6 +72,8 @@ def share(
                 f"the limits of {label!r} are {pair!r}; they must be (lower, upper), with None for no limit"
             )
         lower, upper = (None if one is None else check.number(one, f"a limit of {label!r}") for one in pair)
+        if lower is not None and upper is not None and lower > upper:
+            raise ModelError(f"the limits of {label!r} are {lower:g} and {upper:g}; the lower one must come first")
         known = outputs[label]
         within &= np.isfinite(known)
         within &= True if lower is None else known >= lower

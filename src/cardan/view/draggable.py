@@ -30,6 +30,9 @@ END = "</body>"
 
 def html(mechanism: Mechanism) -> bytes:
     """The file; ModelError names what cannot be dragged without Python."""
+    if not mechanism.bodies:
+        raise ModelError(f"the page of {mechanism.name!r} cannot be made: it has no bodies; add one with m.body")
+    mechanism.system.refuse_timed("a page without Python")
     told = _Told()
     state = Bench(items_of(mechanism), OWN, told).open()
     if told.problems:
