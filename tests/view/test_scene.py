@@ -279,3 +279,23 @@ def test_a_shape_without_opacity_is_not_drawn_and_hides_nothing():
 @pytest.mark.parametrize("name", ["ball_in_bowl", "coin", "rattleback"])
 def test_contacts_need_no_pedestal(name):
     assert len(scene(gallery(name)[0], gallery(name)[1]).parts[0].meshes) == 1
+
+
+@pytest.mark.parametrize("kind", ["distance", "rack", "gear"])
+def test_a_parameter_that_is_a_function_of_time_is_drawn_by_its_value(kind):
+    """As the same number at the time of the state."""
+
+    def drawn(value, time=0.0):
+        m = cd.Mechanism("timed")
+        crank, slide, wheel = (m.body(name, position=(k, 0, 0)) for k, name in enumerate(("crank", "slide", "wheel")))
+        a = m.revolute("A", m.ground.frame(), crank.frame())
+        p = m.prismatic("P", m.ground.frame(), slide.frame(z=(1, 0, 0)))
+        w = m.revolute("W", m.ground.frame((2, 0, 0)), wheel.frame())
+        if kind == "distance":
+            m.distance("new", m.ground.point((0, 3, 0)), wheel.point((0, 1, 0)), value)
+        else:
+            word, other = ("radius", p) if kind == "rack" else ("ratio", w)
+            getattr(m, kind)("new", a, other, **{word: value})
+        return scene(m, m.state.with_time(time)).pack()
+
+    assert drawn(lambda t: 2.0 + 0.5 * t, time=1.0) == drawn(2.5, time=1.0)

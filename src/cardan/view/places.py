@@ -117,7 +117,11 @@ def numbers_in(values: Iterable[Any], state: State) -> FloatArray:
 
 
 def parameter_in(joint: Any, word: str, state: State, otherwise: Any = None) -> float:
-    """A parameter of a joint, as a number."""
+    """A parameter of a joint, as a number; that of a function of time is the one at the time of the state."""
+    for relation in joint.relations:
+        for _, function in relation.template.timed:
+            if function.name == word:
+                return float(function.jet(state.time).value)
     return float(numbers_in([dict(joint.parameters).get(word, otherwise)], state)[0])
 
 
