@@ -274,3 +274,31 @@ def test_a_state_that_is_no_equilibrium_and_motions_without_mass_are_refused():
     m.revolute("B", rod.frame((L, 0, 0)), m.body("light", position=(L, 0, 0)).frame())
     with pytest.raises(cd.ModelError, match="needs masses"):
         m.linearize()
+
+
+def swing(stiffness=5.0):
+    """A rod that is clamped, and beside it a part of 1e-3 kg m² that turns on a spring."""
+    m, rod = mechanism(bending=1, stretch=0)
+    m.fixed("clamp", m.ground.frame(), rod.frame())
+    part = m.body("part", mass=1.0, inertia=(1e-3, 1e-3, 1e-3))
+    m.revolute("A", m.ground.frame((0, 1, 0)), part.frame())
+    m.spring("coil", m["A"], stiffness=stiffness)
+    return m
+
+
+def test_the_mass_of_a_rigid_part_may_be_a_parameter():
+    plain, _ = cantilever(0.0, bending=2)
+    plain["tip"].mass = 0.3
+    m, _ = cantilever(0.0, bending=2)
+    k = m.parameter("k", 0.15)
+    m["tip"].mass = 2.0 * k
+    assert m.linearize().frequencies == pytest.approx(plain.linearize().frequencies, rel=1e-12)
+    k.value = 0.3
+    plain["tip"].mass = 0.6
+    assert m.linearize().frequencies == pytest.approx(plain.linearize().frequencies, rel=1e-12)
+
+
+def test_friction_may_be_a_parameter_where_an_equilibrium_is_found():
+    m = swing()
+    m.friction("rub", m["A"], coulomb=m.parameter("k", 0.5), viscous=1.0)
+    assert any("'rub' has no force at rest" in note for note in m.equilibrium().notes)

@@ -28,6 +28,7 @@ from cardan.dynamics.elastic import PROBE, TINY, WEIGHTS, ElasticEquations, refu
 from cardan.errors import ModelError
 from cardan.system import check
 from cardan.system.drawing import Drawing
+from cardan.system.formulas import drawn_at
 from cardan.system.state import FloatArray
 
 INDIFFERENT: Final = 1e-9  # of the largest stiffness: a smaller one is zero
@@ -77,13 +78,19 @@ def _assembled(drawing: Drawing, start: Any, tolerance: float) -> AssemblyResult
     return assemble_elastic(drawing, (), start, None, AssemblyOptions(tolerance=tolerance), (None, None))
 
 
+def _rough(drawing: Drawing) -> list[str]:
+    """Names of the loads with Coulomb friction."""
+    loads = [(load, dict(load.parameters).get("coulomb", 0.0)) for load in drawing.contents.loads.values()]
+    return [load.name for load, effort in loads if drawn_at(effort, drawing.nodes)]
+
+
 def find_equilibrium(drawing: Drawing, start: Any, most: int, tolerance: float) -> Equilibrium:
     """See :meth:`cardan.Mechanism.equilibrium`.  most: steps."""
     refuse_items(drawing, "equilibrium")
     most = check.count(most, "max_iterations", 0)
     found = _assembled(drawing, start, tolerance)
     e = ElasticEquations(drawing, found.state.time)
-    rough = [repr(load.name) for load in drawing.contents.loads.values() if dict(load.parameters).get("coulomb")]
+    rough = [repr(name) for name in _rough(drawing)]
     notes = [*e.notes, *([f"friction {', '.join(rough)} has no force at rest"] if rough else [])]
     if not found.ok:
         reason = f"at t = {found.state.time:g} s: {found.text()}"

@@ -106,7 +106,7 @@ class ElasticEquations:
             first += n
         self.flexible = tuple(own)
         rigid = [k for k in range(self.count) if k not in {one.body for one in own}]
-        records = drawing.contents.records
+        records = drawing.records
         self._rigid = [(k, records[k].mass, np.array(records[k].center), _inertia(records[k])) for k in rigid]
         self._loaded, self.notes = new_equations(drawing, follow=False)
 
