@@ -206,11 +206,11 @@ class _Run:
 
 
 def _refuse_options(o: SimulationOptions, drawing: Drawing) -> None:
-    given: dict[str, Any] = {"step": o.step, "gain": o.gain}
-    given |= {"method": None if o.method == "adams" else o.method}
+    given: dict[str, Any] = {"method": None if o.method == "adams" else o.method}
     given |= {"stabilization": None if o.stabilization == "projection" else o.stabilization}
     given |= {"contacts": None if o.contacts == "auto" else o.contacts}
     given |= {"impacts": None if o.impacts == "together" else o.impacts}
+    given |= {"gain": o.gain, "step": o.step}  # last: others need them
     for word, value in given.items():
         if value is not None:
             names = ", ".join(repr(one.body) for one in drawing.contents.flexible)
@@ -254,12 +254,11 @@ def simulate(drawing: Drawing, duration: Any, start: Any, options: SimulationOpt
     try:
         for target in times.tolist():
             if target > t:
-                t, h, count, reason = _advance(run, t, target, h, options, length, until)
+                t, h, count, status, reason = _advance(run, t, target, h, options, length, until)
                 steps += count
                 if options.progress is not None:
                     options.progress((t - first) / length)
-            if reason:
-                status = SimulationStatus.TIME_LIMIT if "max_seconds" in reason else SimulationStatus.STEP_TOO_SMALL
+            if status is not SimulationStatus.DONE:
                 break
             run.keep(kept, t)
     except KeyboardInterrupt:
@@ -269,8 +268,8 @@ def simulate(drawing: Drawing, duration: Any, start: Any, options: SimulationOpt
 
 def _advance(
     run: _Run, t: float, target: float, h: float | None, o: SimulationOptions, duration: float, until: float | None
-) -> tuple[float, float | None, int, str]:
-    """Integrate to a time; returns the time reached, the last step, the number of steps, and why it ended early."""
+) -> tuple[float, float | None, int, SimulationStatus, str]:
+    """Integrate to a time; returns the time reached, the last step, the number of steps, how and why it ended."""
     from scipy.integrate import DOP853  # type: ignore[import-untyped, unused-ignore]
 
     rtol = max(LEAST_RTOL, RTOL if o.rtol is None else o.rtol)
@@ -288,14 +287,15 @@ def _advance(
         except (np.linalg.LinAlgError, ValueError):
             message = "the equations have no solution"
         if message is not None or not run.accept(solver.t, solver.y):
-            return run.e.time, h, steps, f"at t = {solver.t:g} s: {message or 'the joints could not be closed'}"
+            reason = f"at t = {solver.t:g} s: {message or 'the joints could not be closed'}"
+            return run.e.time, h, steps, SimulationStatus.STEP_TOO_SMALL, reason
         steps += 1
         h = solver.step_size if solver.status == "running" or h is None else max(h, solver.step_size)
         solver.y = run.packed()
         solver.f = slope(solver.t, solver.y)
         if until is not None and clock.perf_counter() > until:
-            return solver.t, h, steps, f"max_seconds passed at t = {solver.t:g} s"
-    return target, h, steps, ""
+            return solver.t, h, steps, SimulationStatus.TIME_LIMIT, f"max_seconds passed at t = {solver.t:g} s"
+    return target, h, steps, SimulationStatus.DONE, ""
 
 
 def _result(e: ElasticEquations, kept: _Kept, status: SimulationStatus, reason: str, steps: int) -> FlexibleSimulation:
