@@ -479,7 +479,7 @@ def test_an_engine_runs_free_and_a_part_in_its_way_is_found():
     found = m.move(np.linspace(0, 4 * np.pi / 3, 21)).clashes()
     assert {(clash.a, clash.b) for clash in found} == {("piston 1", "bolt")}
     assert len(found) == 2 and found[0].depth == pytest.approx(1e-4, abs=1e-9)
-    assert all("joined by" in one.reason for one in found.left_out)
+    assert found.left_out and all("joined by" in one.reason for one in found.left_out)
 
 
 def test_a_mechanism_without_shapes_has_no_pairs():
