@@ -242,6 +242,7 @@ def test_what_a_flexible_body_cannot_have_is_refused_by_name():
         "simulate_many": lambda: m.simulate_many(1.0, values={}),
         "solve_rates": lambda: m.solve_rates(state),
         "state_at": m.state_at,
+        "study": lambda: m.study({"rod.stretch_1": [0.0]}, ["A"], duration=1.0, contacts="steps"),
         "tolerances": lambda: m.tolerances(state, ["A"], {}),
     }.items():
         with pytest.raises(cd.ModelError, match="'rod' is one"):

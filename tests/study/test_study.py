@@ -8,9 +8,10 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -299,6 +300,51 @@ def test_a_digest_is_that_of_the_content():
         for _ in range(2)
     }
     assert told == {f"{study(mechanism=turned())._digests()}\n"}
+
+
+def test_digests_of_other_drivers_points_and_functions_differ():
+    def described(*rates):
+        m = four_bar()
+        for joint, rate in zip("AD", rates, strict=True):
+            m.drive(f"motor {joint}", m[joint], lambda t, rate=rate: rate * t)
+        return Task(m, ("A",), None, 0.1, None, None, 1e-12).digests()["model"]
+
+    assert described(1.0, 2.0) == described(1.0, 2.0)
+    assert len({described(a, b) for a in (1.0, 2.0, 3.0) for b in (1.0, 2.0, 3.0)}) == 9
+    crank = four_bar()["crank"]
+
+    def points(x):
+        return digest({"p": crank.point((5.0, 0, 0)), "q": crank.point((x, 0, 0))})
+
+    assert points(5.0) == points(5.0) != points(7.0) == points(7.0)
+
+    def functions(a, b):
+        return digest([lambda t: a * t, lambda t: b * t])
+
+    assert functions(1.0, 2.0) == functions(1.0, 2.0) != functions(1.0, 3.0)
+    assert digest([lambda t: 2.0 * t, lambda t: 3.0 * t]) != digest([lambda t: 2.0 * t, lambda t: 2.0 * t])
+
+
+def test_a_description_that_is_text_is_part_of_a_digest():
+    def noted(text):
+        made = SimpleNamespace(description=text)
+        return digest(made)
+
+    assert noted("one") == noted("one") != noted("two")
+
+
+class Ending(Executor):
+    """Whose process ends with each part."""
+
+    def submit(self, *_):
+        future = Future()
+        future.set_exception(BrokenExecutor("it ended"))
+        return future
+
+
+def test_the_part_with_which_a_process_of_an_executor_ends_is_named():
+    with pytest.raises(cd.ModelError, match=r"one of the parts \[0\]: it ended"):
+        study(5).run(executor=Ending(), size=5)
 
 
 REFUSED = {

@@ -502,7 +502,7 @@ class Mechanism(Building):
         options: of simulations, as of :meth:`simulate`, also one by one.
         ``study.run(path="runs")`` computes; see :class:`cardan.Study`.  The study has the mechanism as it is now.
         """
-        drawing = self._model.drawing
+        drawing = _refuse_flexible(self._model.drawing, "study")
         if duration is None:
             _refuse_opening(drawing, "study without duration=")
         elif (changes.get("contacts") or getattr(options, "contacts", "auto")) != "steps":

@@ -73,7 +73,9 @@ def on_executor(work: Work, parts: Parts, executor: Any) -> Done:
                 return
             finished, _ = wait(pending, return_when=FIRST_COMPLETED)
             for future in finished:
-                yield pending.pop(future), future.result()
+                number, columns = pending[future], future.result()  # which raises before the part is forgotten
+                del pending[future]
+                yield number, columns
     except BrokenExecutor as error:
         raise ModelError(
             f"a process of the executor ended while it computed one of the parts {sorted(pending.values())}: {error}; "

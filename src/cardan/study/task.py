@@ -174,8 +174,8 @@ def digest(value: Any) -> str:
     return made.hexdigest()
 
 
-def _pieces(value: Any, depth: int, seen: dict[int, int]) -> Iterable[bytes]:
-    """The bytes that a digest is made of."""
+def _pieces(value: Any, depth: int, seen: dict[int, tuple[int, Any]]) -> Iterable[bytes]:
+    """The bytes that a digest is made of.  seen: by its address, which it keeps for itself, number and object."""
     if value is None or isinstance(value, bool | int | float | str | bytes | complex):
         yield f"{type(value).__name__}:{value!r};".encode()
         return
@@ -186,9 +186,9 @@ def _pieces(value: Any, depth: int, seen: dict[int, int]) -> Iterable[bytes]:
             return
         value = array.tolist()
     if id(value) in seen:
-        yield f"again:{seen[id(value)]};".encode()
+        yield f"again:{seen[id(value)][0]};".encode()
         return
-    seen[id(value)] = len(seen)
+    seen[id(value)] = len(seen), value
     if depth > MOST_DEPTH:
         raise ModelError(f"{value!r:.80} refers to too much for a digest; use functions of plain values")
     yield f"{type(value).__module__}.{type(value).__qualname__}(".encode()
@@ -223,7 +223,7 @@ def _parts(value: Any) -> Iterable[Any]:
         return (value.joint, value.name, value.kind, *value.bodies)
     if isinstance(value, Signal):
         return (value.name, value.kind, value.function)
-    if hasattr(value, "description"):
+    if callable(getattr(value, "description", None)):
         return (value.description(),)
     if is_dataclass(value):  # what it derives from them may have addresses
         return [(one.name, getattr(value, one.name)) for one in fields(value)]
