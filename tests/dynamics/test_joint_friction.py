@@ -346,6 +346,28 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_numbers():
     assert part == whole and np.array_equal(part.energy.lost_friction, whole.energy.lost_friction)
 
 
+def test_many_runs_keep_efforts_and_events_of_friction():
+    m = rotor()
+    starts = [spinning(m, rate) for rate in (1.0, 2.0)]
+    runs = m.simulate_many(1.0, states=starts, outputs=["effort(A.friction)", "time(A)"], step=0.01)
+    assert runs.units["effort(A.friction)"] == "N m"
+    for k, start in enumerate(starts):
+        sim = m.simulate(1.0, start, step=0.01)
+        assert kinds(sim) == ["stick"]
+        assert np.array_equal(runs["effort(A.friction)"][k], sim.effort("A.friction"))
+        assert runs["time(A)"][k] == sim.events[0].time
+    with pytest.raises(ModelError, match=r"A\.friction"):
+        m.simulate_many(1.0, states=starts, outputs=["effort(B.friction)"])
+    for output in ("effort(G.friction)", "effort(S.friction)"):
+        m = worm(0.4, 0.3, 0.0, 5.0) if "G" in output else nut(0.1)
+        runs = m.simulate_many(0.1, states=[m.state], outputs=[output], rtol=1e-8)
+        assert runs.units[output] == "N m" and np.array_equal(runs[output][0], runs.again(0).effort(output[7:-1]))
+    m = worm(0.4, 0.3, 0.0, -5.0)
+    m.drive("motor", "W", lambda t: t)
+    runs = m.move_many([0.0, 0.5, 1.0], starts=[m.state], outputs=["effort(G.friction)"])
+    assert np.array_equal(runs["effort(G.friction)"][0], m.move([0.0, 0.5, 1.0]).effort("G.friction"))
+
+
 def test_what_does_not_consider_friction_refuses_it_by_name():
     m = rotor()
     calls = [m.equilibrium, m.motion_equations, lambda: m.session(mode="dynamic")]

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from cardan.dynamics.build import connections, equations_of
+from cardan.dynamics.build import connections, equations_of, friction_rows
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint, Role
 from cardan.joints.ownership import check_body, chosen_coordinate
@@ -132,7 +132,7 @@ class _Reader:
         return Output(f"{word}({series.label})", series.unit, series.shape, partial(_reduce, word, series.read), False)
 
     def _time(self, given: str) -> Output:
-        """The time of an event [s]: of a limit or contact, by its name, or where a series crosses a number."""
+        """The time [s] of the first event of a limit, contact or friction, by its name, or where a series crosses."""
         crossing = _CROSSING.fullmatch(given)
         if crossing is not None and given not in self.contents.joints:
             series = self.series(crossing[1])
@@ -150,8 +150,9 @@ class _Reader:
         if self.is_motion:
             raise ModelError(f"the output 'time({given})' is an event; a driven motion has none: give 'time(A > 0.5)'")
         names = [joint.name for joint in self.contents.joints.values() if joint.kind.role in (Role.LIMIT, Role.CONTACT)]
+        names += self.contents.frictions
         if given not in names:
-            raise check.unknown(given, "limit or contact, or a condition such as 'A > 0.5'", names)
+            raise check.unknown(given, "limit, contact or joint with friction, or a condition such as 'A > 0.5'", names)
         return Output(f"time({given})", "s", (), partial(_event, given), False)
 
     def series(self, item: Any) -> Series:
@@ -203,8 +204,13 @@ class _Reader:
         if name not in drivers and name in self.contents.loads:
             forces = equations_of(self.drawing)[0].forces
             drivers |= {} if forces is None else forces.units
+        if name not in drivers and self.contents.frictions:
+            rows = friction_rows(self.drawing).values()
+            drivers |= {row.name: row.relations[0].primitive.units[0] for row, _ in rows}
         if name not in drivers:
-            raise check.unknown(name, "driver, limit or load with a coordinate", (*drivers, *self.contents.loads))
+            raise check.unknown(
+                name, "driver, limit, friction or load with a coordinate", (*drivers, *self.contents.loads)
+            )
         return Series(f"effort({name})", "N m" if drivers[name] == "rad" else "N", (), partial(_effort, name))
 
 
