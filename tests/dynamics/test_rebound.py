@@ -45,6 +45,14 @@ def imbalance(sim):
     return np.abs(balance - balance[0]).max()
 
 
+def test_a_hit_at_the_start_is_no_contradiction():
+    m = falling(0.5)
+    m["carriage"].position = (0.0, 0.0, 0.0)
+    sim = m.simulate(0.1, m.state.with_rates(np.array([[0.0, 0, -1.0, 0, 0, 0]])), rtol=1e-8)
+    assert hits_of(sim, "floor")[0].time == 0.0 and sim.states[0].velocities[0, 2] == pytest.approx(0.5)
+    assert "contradict" not in sim.text()
+
+
 @pytest.mark.parametrize("restitution", [0.3, 0.8])
 @pytest.mark.parametrize("steps", [{"rtol": 1e-8}, {"step": 1e-2}])
 def test_a_carriage_hits_at_the_times_of_its_falls_and_comes_to_rest_when_they_end(restitution, steps):

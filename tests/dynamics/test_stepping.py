@@ -207,3 +207,14 @@ def test_the_break_of_billiard_balls_keeps_momentum_and_energy():
     assert np.abs(momentum - momentum[0]).max() < 1e-12 * abs(momentum[0]).max()
     assert (np.abs(v[-1]).max(axis=1) > 0.01).sum() == 16  # all balls move
     assert np.ptp(total(sim.energy)) < 1e-12 * sim.energy.kinetic[0]
+
+
+def test_velocities_at_the_start_that_contradict_a_joint_are_noted():
+    m = world()
+    add_box(m, "box", (0.0, 0.0, 1.0))
+    m.prismatic("P", m.ground.frame((0, 0, 1.0)), m["box"].frame())
+    m.collide("all", friction=0.5)
+    for sideways, noted in ((0.0, False), (1.0, True)):
+        start = m.state.with_rates(np.array([[sideways, 0, -1.0, 0, 0, 0]]))
+        sim = m.simulate(0.02, start, step=STEP, contacts="steps")
+        assert ("contradict" in sim.text()) is noted

@@ -165,7 +165,7 @@ def _simulate(
     code = run.begin()
     if run.control.redundant and code == tables.RUNNING:
         notes += _of_redundancy(system, run, found.state)
-    if given is not None and not getattr(run, "losses", ()):  # hits at the start are no contradiction
+    if given is not None and not run.had_hits:  # hits at the start are no contradiction
         change = float(np.abs(run.v - v).max(initial=0.0))
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
             text = "the velocities at the start contradict joints or drivers; they were changed by up to"

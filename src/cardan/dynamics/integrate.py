@@ -311,6 +311,11 @@ class Integration:
         return int(self.control.sample)
 
     @property
+    def had_hits(self) -> bool:
+        """Whether impulses of hits have changed the velocity, which so differs from that given."""
+        return False
+
+    @property
     def turns_far(self) -> bool:
         """Whether a constant step would turn a body so far that it could pass a stop and return."""
         return bool(self.control.rtol == 0.0 and self.step > self.control.turn_step)

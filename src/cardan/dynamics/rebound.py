@@ -59,6 +59,11 @@ class ReboundRun(Integration):
         self._output = 0
         super().__init__(equations, *given, **options)
 
+    @property
+    def had_hits(self) -> bool:
+        """See :attr:`Integration.had_hits`."""
+        return bool(self.hits)
+
     def begin(self, released: int = -1) -> int:
         """See :meth:`Integration.begin`; before it, the time of a hit is made exact."""
         self._output = int(self.control.sample)  # an output at the time of a hit is that after it

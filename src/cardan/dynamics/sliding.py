@@ -77,6 +77,11 @@ class SlidingRun(Integration):
             self.active[equation] = 0.0
         self.active[equations.stop_table["equation"][self._first :]] = FADED  # their rows give the rates of gaps
 
+    @property
+    def had_hits(self) -> bool:
+        """See :attr:`Integration.had_hits`."""
+        return bool(self.losses)
+
     def _fill_grips(self, e: Equations) -> None:
         """The tables of contacts with friction."""
         self.table.count = float(len(self._grips))
