@@ -381,3 +381,36 @@ def test_what_does_not_support_parameters_in_functions_names_them(call):
     drive_by_a_function(m, m.parameter("p", VALUE))
     with pytest.raises(cd.ModelError, match=r"parameter 'p'|'new'.* function returned <.*p.*>"):
         REFUSED[call](m)
+
+
+def late(with_seen):
+    """A driver that reads c after t = 50.3 s alone, and a before that if ``with_seen``."""
+    m = cd.Mechanism("late")
+    arm = m.body("arm")
+    m.revolute("A", m.ground.frame(), arm.frame())
+    a, c = (m.parameter("a", 0.001) if with_seen else 0.001), m.parameter("c", 1e-4)
+    m.drive("motor", "A", lambda t: a * t if t < 50.3 else a * t + c * (t - 50.3) ** 3)
+    return m
+
+
+def at_60(state):
+    """The state as that of t = 60 s."""
+    return cd.State(state.names, state._index, state.coordinates, angles=state.angles, time=60.0)
+
+
+LATE = {
+    "assemble": lambda m: m.assemble(time=60.0),
+    "values": lambda m: m.assemble_many(m.state, values={"c": [5.0]}, time=60.0),
+    "sensitivity": lambda m: m.sensitivity(at_60(m.assemble(time=50.0).state), ["A"], ["c"]),
+    "remove": lambda m: (m.remove("c"), m.assemble(time=60.0)),
+    "move": lambda m: m.move(np.arange(0.0, 61.0)),
+}
+
+
+@pytest.mark.parametrize("with_seen", [True, False])
+@pytest.mark.parametrize("call", LATE)
+def test_a_parameter_that_a_driver_reads_later_is_named(call, with_seen):
+    m = late(with_seen)
+    assert m["A"].coordinate(m.assemble(time=50.0).state) == pytest.approx(0.05, rel=1e-12)
+    with pytest.raises(cd.ModelError, match=r"driver 'motor' at t = [56][\d.]+ s: its function reads <.*>, .* 0.0 \*"):
+        LATE[call](m)

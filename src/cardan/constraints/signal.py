@@ -72,10 +72,20 @@ class Signal:
     def _called(self, t: Jet) -> Any:
         """What the function returns at a time."""
         assert callable(self.function)
-        if not self.used:
+        if not self.used and coefficients.is_standing():  # its formulas are being collected
             return self.function(t)
-        nodes = self.used[0].book.values if self.values is None else self.values
-        with coefficients.standing(lambda formula: nodes[formula.index]):
+        nodes = self.values if self.values is not None or not self.used else self.used[0].book.values
+
+        def number(formula: Any) -> Any:
+            if nodes is None or all([formula.index != one.index for one in self.used]):
+                tried = ", ".join(f"{time:g}" for time in TRIED)
+                raise ModelError(
+                    f"{self._at(np.min(t.value))}: its function reads {formula!r}, which it did not at t = {tried} s "
+                    "when it was declared; let it read this at all times, such as by adding 0.0 * parameter"
+                )
+            return nodes[formula.index]
+
+        with coefficients.standing(number):
             return self.function(t)
 
     def jet(self, time: float) -> Jet:

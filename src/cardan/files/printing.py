@@ -159,7 +159,7 @@ def signal_text(signal: Signal) -> str | float:
         raise ModelError(f"its Python function cannot be recorded ({_first(error)}); {WAYS}") from None
     constants = {name: one for f in signal.used for name, one in f.book.parameters_in([f.index]).items()}
     again = Signal(signal.name, Formula(text, ("t",), tuple(constants.items())) if isinstance(text, str) else text)
-    again = replace(again, used=signal.used, values=signal.values)
+    again = replace(again, used=(*signal.used, *constants.values()), values=signal.values)
     for time in TRIED:
         try:
             a = signal.jet(time)
