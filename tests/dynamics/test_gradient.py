@@ -432,6 +432,15 @@ def with_function(m: cd.Mechanism) -> None:
     m.actuator("branching", m["A"], lambda t, x, v: 0.1 if t < 0.01 else -0.1 * v)
 
 
+def with_rebound(m: cd.Mechanism) -> None:
+    m.limit("stop", m["A"], lower=-2.0, upper=3.0, restitution=0.5)
+
+
+def with_friction(m: cd.Mechanism) -> None:
+    rotor = m.body("rotor", **link(1.0, 0.0, 0.1, 0.1, 0.2))
+    m.revolute("F", m.ground.frame(), rotor.frame(), friction=cd.bearing(mu=0.3, radius=0.02))
+
+
 def with_rates(m: cd.Mechanism) -> None:
     @cd.rate_primitive(i="point")
     def slow(i: Any) -> Any:
@@ -445,6 +454,8 @@ REFUSED = {
     "generalized_alpha": (None, {"method": "generalized_alpha"}, "generalized_alpha"),
     "baumgarte": (None, {"stabilization": "baumgarte"}, "stabilization is 'baumgarte'"),
     "limit": (with_limit, {}, "a limit or contact acts .'stop'"),
+    "limit with restitution": (with_rebound, {}, "limit 'stop' has restitution=0.5; make it without restitution"),
+    "friction of a joint": (with_friction, {}, "joints have friction .'F'.; remove"),
     "function": (with_function, {}, "load 'branching' is a function that Python calls"),
     "rates": (with_rates, {}, "constraints of rates"),
     "inertia": (lambda m: setattr(m["A"], "inertia", 0.1), {}, "joints have inertias"),
@@ -516,6 +527,13 @@ def test_costs_that_are_wrong_are_named(cost: Any, text: str) -> None:
     sim = pendulum().simulate(0.01, step=STEP)
     with pytest.raises(cd.ModelError, match=text):
         sim.gradient(cost)
+
+
+def test_a_power_of_zero_has_no_derivative() -> None:
+    sim = pendulum(gravity=0.0).simulate(0.01, step=STEP)
+    text = r"no derivative where cd.integral\(…\) to the power 0.5 is taken of zero"
+    with pytest.raises(cd.ModelError, match=text):
+        sim.gradient(1.0 + cd.integral(lambda s: s.rate("A") ** 2) ** 0.5)
 
 
 def test_arguments_of_costs_are_checked() -> None:

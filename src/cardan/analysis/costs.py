@@ -109,7 +109,14 @@ class Cost:
         elif self.operation == "/":
             parts = (1.0 / values[1], -values[0] / values[1] ** 2)
         elif self.operation == "**":
-            parts = (self.value * values[0] ** (self.value - 1.0) if self.value else 0.0,)
+            try:
+                parts = (self.value * values[0] ** (self.value - 1.0) if self.value else 0.0,)
+            except (ZeroDivisionError, OverflowError):
+                names = ", ".join([f"cd.{one.operation}(…)" for one in self.functionals])
+                raise ModelError(
+                    f"the cost has no derivative where {names} to the power {self.value:g} is taken of zero, as in "
+                    "this run; take the cost without this power, or add a positive number before it"
+                ) from None
         for term, part in zip(self.terms, parts, strict=True):
             term.slopes(known, factor * part, into)
 

@@ -47,6 +47,7 @@ def check_run(simulation: Simulation) -> Integration:
         raise _refused("it was loaded from a file", "simulate again")
     run = simulation._run[0]
     if type(run) is not Integration:
+        _check_steps(simulation, run)
         raise _refused(_of_kind(simulation, run), "use events without contacts that open, and method='adams'")
     if run.method != "adams":
         raise _refused(f"its method is {run.method!r}", "use 'adams'")
@@ -62,6 +63,16 @@ def check_run(simulation: Simulation) -> Integration:
     return run
 
 
+def _check_steps(simulation: Simulation, run: Integration) -> None:
+    """ModelError names the joint or the limit for which a run has steps of its own."""
+    if run.equations.openings:
+        return
+    if rebounding := [stop for stop in run.equations.stops if stop.restitution]:
+        stop = rebounding[0]
+        raise _refused(f"limit {stop.name!r} has restitution={stop.restitution:g}", "make it without restitution")
+    _check_contents(simulation)
+
+
 def _of_kind(simulation: Simulation, run: Integration) -> str:
     opening = [one.name for one in run.equations.openings]
     if opening:
@@ -75,7 +86,7 @@ def _check_contents(simulation: Simulation) -> None:
     if contents is None:
         raise _refused("its mechanism is not known, as after pickling", "simulate again")
     words = {"collisions": "bodies collide", "opening": "contacts open", "inertias": "joints have inertias"}
-    words |= {"rate_rows": "there are constraints of rates"}
+    words |= {"frictions": "joints have friction", "rate_rows": "there are constraints of rates"}
     for slot in sorted({slot for kind in type(contents).__mro__ for slot in getattr(kind, "__slots__", ())}):
         value = getattr(contents, slot, None)
         if (slot in words or slot not in OF_CONTENTS.split()) and _is_there(value):
