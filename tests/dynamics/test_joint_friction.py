@@ -509,3 +509,20 @@ def test_driven_motions_of_screws_and_gears_need_their_friction():
     m.drive("motor", "A", lambda t: 1.0 + 0.0 * t)
     with pytest.raises(ModelError, match=r"joint 'A' has friction and is at rest at t = 0 s"):
         m.move([0.0, 1.0]).effort("motor")
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e4])
+def test_a_driven_guide_is_at_rest_relative_to_the_extent(size):
+    """Of 3 kg, at extents per second above and below 1e-9."""
+
+    def effort(speed):
+        m = cd.Mechanism("stage", gravity=(0.0, -G, 0.0))
+        table, end = (m.body(name, position=at, mass=1.5) for name, at in (("table", (0, 0, 0)), ("end", (0, 0, size))))
+        m.prismatic("P", m.ground.frame(z=(1, 0, 0)), table.frame(z=(1, 0, 0)), friction=cd.guide(0.2))
+        m.fixed("F", table.frame((0, 0, size)), end.frame())
+        m.drive("motor", "P", lambda t: size * speed * t)
+        return m.move([0.0, 1.0]).effort("motor")
+
+    assert effort(1e-7) == pytest.approx(0.2 * 3.0 * G, rel=1e-9)
+    with pytest.raises(ModelError, match="joint 'P' has friction and is at rest at t = 0 s"):
+        effort(1e-11)

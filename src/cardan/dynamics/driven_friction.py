@@ -18,12 +18,13 @@ from cardan.coordinates import rates
 from cardan.dynamics.equations import Equations
 from cardan.errors import ModelError
 from cardan.system.state import FloatArray
+from cardan.system.system import Row, System
 
 if TYPE_CHECKING:
     from cardan.dynamics.joint_friction import JointRow
 
-RESTING: Final = 1e-9  # per second: a slower coordinate is at rest
-STILL: Final = 1e-9  # per second², likewise
+RESTING: Final = 1e-9  # [rad/s], or of the extent per second: a slower coordinate is at rest
+STILL: Final = 1e-9  # [rad/s²], or of the extent, likewise
 PASSES: Final = 400
 EXACT: Final = 1e-14  # of the efforts
 SOLVED: Final = 1e-9  # likewise: efforts that change by more in the last pass are not found
@@ -34,6 +35,11 @@ def numbers(e: Equations) -> list[int]:
     starts = {row.constraint: row.start for row in e.system.rows}
     number = {int(row): k for k, row in enumerate(e.equations)}
     return [number[starts[one.name]] for one in e.frictions]
+
+
+def weight(system: System, row: Row) -> float:
+    """Of the coordinate of a joint, as rates are compared: 1/L, or 1 of an angle."""
+    return 1.0 if row.primitive.units[0] == "rad" else 1.0 / system.unit
 
 
 def effort(one: JointRow, way: FloatArray, force: FloatArray, torque: FloatArray) -> FloatArray:
@@ -56,15 +62,16 @@ def directions(
     e: Equations, times: FloatArray, q: FloatArray, v: FloatArray, a: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """s of every joint with friction, shape (times, joints), and the rows of their coordinates."""
-    starts = {row.constraint: row.start for row in e.system.rows}
-    rows = [starts[one.name] for one in e.frictions]
+    found = {row.constraint: row for row in e.system.rows}
+    rows = [found[one.name].start for one in e.frictions]
+    weights = np.array([weight(e.system, found[one.name]) for one in e.frictions])
     own = np.array(
         [e.problem.with_floats(e.floats_at(t)).jacobian(x)[1][rows] for t, x in zip(times.tolist(), q, strict=True)]
     )
     v, a = v.reshape(len(q), -1), a.reshape(len(q), -1)
-    rate = np.einsum("kij,kj->ki", own, v)
+    rate = np.einsum("kij,kj->ki", own, v) * weights
     bias = np.array([rates.gamma_at(e.system, *one)[rows] for one in zip(q, v, times.tolist(), strict=True)])
-    growth = np.einsum("kij,kj->ki", own, a) - bias
+    growth = (np.einsum("kij,kj->ki", own, a) - bias) * weights
     ways = np.where(np.abs(rate) > RESTING, np.sign(rate), np.where(np.abs(growth) > STILL, np.sign(growth), 0.0))
     for k, one in enumerate(e.frictions):
         still = np.flatnonzero(ways[:, k] == 0.0)

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cardan.coordinates import formulations
-from cardan.dynamics import impacts, tables
+from cardan.dynamics import driven_friction, impacts, tables
 from cardan.dynamics.contact_events import ContactEvent, ContactEventKind
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import MOST_STEP, RESTING, VARIABLE_STEPS, Settings
@@ -88,7 +88,7 @@ def records(e: Equations) -> Any:
         record["slots"] = len(bodies)
         record["first"], record["second"] = bodies[0], bodies[-1]
         row = next(row for row in system.rows if row.constraint == one.name)
-        record["weight"] = 1.0 if row.primitive.units[0] == "rad" else 1.0 / system.unit
+        record["weight"] = driven_friction.weight(system, row)
         frame = numbers[one.b.body]
         body = frame if frame >= 0 else numbers[one.a.body]
         record["body"], record["frame"], record["sign"] = body, frame, 1.0 if frame >= 0 else -1.0
