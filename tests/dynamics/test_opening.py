@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import time as clock
 
 import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.dynamics import tables
+from cardan.dynamics.integrate import FAILURES, Integration
 from cardan.errors import ModelError
 
 G = 9.81
@@ -74,3 +77,55 @@ def test_a_result_that_would_lose_its_hits_is_not_saved(tmp_path):
     with pytest.raises(ModelError, match=r"contacts that open.*cannot be saved yet"):
         sim.save(tmp_path / "run.npz")
     assert not list(tmp_path.iterdir())
+
+
+def ball_over_a_plate(x):
+    """A ball over a square plate of ±1 m."""
+    u, v = np.meshgrid(np.linspace(-1.0, 1.0, 4), np.linspace(-1.0, 1.0, 4), indexing="ij")
+    m = cd.Mechanism("plate")
+    plate = m.ground.attach(cd.geometry.Surface(np.stack([u, v, 0.0 * u], axis=-1)))
+    body = m.body("ball", position=(x, 0.0, 0.5), mass=1.0, inertia=(0.004,) * 3)
+    m.contact("on", plate, body.attach(cd.geometry.sphere(0.1)), unilateral=True)
+    return m
+
+
+@pytest.mark.parametrize("options", [{}, {"step": 1e-3}])
+def test_an_open_contact_that_passes_an_edge_ends_the_run(options):
+    m = ball_over_a_plate(0.9)
+    sim = m.simulate(0.05, m.state.with_rates([[3.0, 0.0, 0.0, 0.0, 0.0, 0.0]]), max_seconds=20.0, **options)
+    assert sim.status == "contact"
+    assert "contact 'on' reaches the edge of a shape" in sim.reason
+    assert abs(sim.times[-1] - 0.1 / 3.0) < 1e-9
+
+
+@pytest.mark.parametrize("x", [1.05, 3.0])
+def test_a_ball_beside_the_face_at_the_start_ends_the_run_with_the_contact(x):
+    sim = ball_over_a_plate(x).simulate(0.05, max_seconds=20.0)
+    assert sim.status == "contact"
+    assert "contact 'on' has no points with opposed normals, because a face is beyond the edge" in sim.reason
+
+
+def test_retries_of_steps_obey_the_limit_of_time(monkeypatch):
+    calls, steps = [], Integration._steps
+
+    def creep(run, until, count):
+        """Steps that, after the first that fails, take some time, go on a little and fail again."""
+        assert len(calls) < 200, "the limit of time is not obeyed"
+        if calls:
+            clock.sleep(0.01)
+            run.control.time += 1e-12
+            run.control.phase, run.control.step = tables.CORRECT, 1e-6
+            return tables.NOT_CLOSED
+        status = steps(run, until, count)
+        calls.extend([1] * (status in FAILURES))
+        return status
+
+    def counted(run, until, count):
+        calls.extend([1] * bool(calls))
+        return creep(run, until, count)
+
+    monkeypatch.setattr(Integration, "_steps", counted)
+    m = ball_over_a_plate(0.9)
+    sim = m.simulate(0.05, m.state.with_rates([[3.0, 0.0, 0.0, 0.0, 0.0, 0.0]]), max_seconds=0.3)
+    assert sim.status == "time limit"
+    assert len(calls) > 3

@@ -88,6 +88,18 @@ def lost_contacts(system: System, q: FloatArray, step: FloatArray, longest: floa
     return {}
 
 
+def unmet_contacts(system: System, q: FloatArray) -> list[str]:
+    """Contacts for which no points were found in a pose, whose contact coordinates are then not finite."""
+    if not np.isfinite(q[: layout.POSE * len(system.names)]).all():
+        return []
+    state = _state(system, q)
+    return [
+        name
+        for name, touch in system.index.contacts.items()
+        if not np.isfinite(np.concatenate(touch.pair.in_order(touch.read(state).parameters))).all()
+    ]
+
+
 def closed_contacts(system: System, drawn: tuple[FloatArray, FloatArray], state: State) -> tuple[str, ...]:
     """Contacts whose shapes were drawn apart, or on the other side of each other than when assembled, in words.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from cardan.analysis import one_sided
 from cardan.analysis.assemble import assemble
-from cardan.analysis.contact_ends import lost_contacts, refuse_jumps, told
+from cardan.analysis.contact_ends import lost_contacts, refuse_jumps, told, unmet_contacts
 from cardan.analysis.contact_record import ContactRecord
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, listed
@@ -246,6 +246,7 @@ def _go_on(
     undefined: why a driver has no value later, if the run was to go on.
     """
     c = run.control
+    run.deadline = np.inf if deadline is None else deadline
     first = run.first
     by_python = run.job.asks or isinstance(run, GeneralizedAlpha)
     chunk = max(1, (CALLED_CHUNK if by_python else CHUNK) // len(run.equations.system.names))
@@ -416,6 +417,12 @@ def _of_end(run: Integration, code: int, last: float) -> tuple[SimulationStatus,
         status, words = SimulationStatus.CONTACT, f"{told(lost)};"
         run.events += [Event(run.time, name, "contact ended") for name in lost]
         run.end_here()
+    elif run.reached == 0 and (apart := unmet_contacts(run.equations.system, run.q)):
+        status = SimulationStatus.CONTACT
+        words = (
+            f"contact {', '.join(map(repr, apart))} has no points with opposed normals, because a face is beyond the "
+            "edge of the other; move a body, or make the shapes larger;"
+        )
     return status, f"{words} at t = {run.time:g} s; earlier results are kept"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -180,6 +181,7 @@ class Integration:
             turn_step=np.inf,
             compliant=float(len(e.inertias) + len(e.frictions)),
         )
+        self.deadline = np.inf  # of the clock [s]: advance() returns soon after it
         self._has_feedback = stabilization == "baumgarte"
         self.step = step or span
         self.events: list[Event | ContactEvent] = []
@@ -465,8 +467,13 @@ class Integration:
             if len(self.events) > most and self.time - self.events[-most].time <= c.least_step:
                 return tables.LOCKED
             steps -= 1
-            if status != tables.RUNNING or steps <= 0:
+            if status != tables.RUNNING or steps <= 0 or self._is_late:
                 return status
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether the caller shall look at the clock, although steps are left: many of them may be of Python."""
+        return clock.perf_counter() > self.deadline
 
     def _is_release(self, stop: int) -> bool:
         """Whether the event of a stop is the end of its push."""
@@ -510,14 +517,14 @@ class Integration:
         while status in FAILURES and c.rtol > 0.0 and c.phase in (tables.CORRECT, tables.ACCEPT):
             if self.time > start:
                 left, start = RETRIES, self.time
-            if left == 0 or c.known == 0.0:
+            if left == 0 or c.known == 0.0 or RETRIED * c.step < c.least_step:
                 break
             left -= 1
             c.redundant, c.drive_at, c.phase = redundant, c.drive_count, tables.PREDICT
             c.step *= RETRIED
             c.refused += 1.0
             c.hold, c.fresh = 0.0, 1.0
-            status = self._steps(until, steps)
+            status = tables.RUNNING if self._is_late else self._steps(until, steps)
         return status
 
     def _go_back(self) -> float:

@@ -208,6 +208,8 @@ class SlidingRun(Integration):
         """See :meth:`Integration.advance`; where forces are not unique, all contacts are examined after each step."""
         status = tables.RUNNING
         while status == tables.RUNNING and steps > 0:
+            if self._is_late:
+                return status
             if not (self.bounds["side"] == SHARED).any():
                 return self._unjammed(super().advance(until, steps))
             mark = Mark(self.q.copy(), self.v.copy(), self.control.as_floats.copy())
