@@ -302,3 +302,29 @@ def test_friction_may_be_a_parameter_where_an_equilibrium_is_found():
     m = swing()
     m.friction("rub", m["A"], coulomb=m.parameter("k", 0.5), viscous=1.0)
     assert any("'rub' has no force at rest" in note for note in m.equilibrium().notes)
+
+
+@pytest.mark.parametrize("speed", [1e-3, 1e-4, 1.0])
+def test_friction_beside_a_flexible_body_has_its_slope_at_rest(speed):
+    """The closed form of I ẍ + (viscous + coulomb/speed) ẋ + k x = 0."""
+    m = swing()
+    m.friction("rub", m["A"], coulomb=1e-3, speed=speed, viscous=0.01)
+    found = m.linearize().eigenvalues
+    for root in np.roots([1e-3, 0.01 + 1e-3 / speed, 5.0]):
+        assert np.abs(found - root).min() < 1e-6 * abs(root)
+
+
+@pytest.mark.parametrize(
+    ("f", "of"),
+    [
+        (lambda t, x, v: -abs(v), "rates"),
+        (lambda t, x, v: -0.1 * cd.tanh(v / 1e-13), "rates"),
+        (lambda t, x, v: -2.0 * abs(x), "coordinates"),
+    ],
+)
+def test_corners_of_loads_beside_a_flexible_body_are_refused_by_name(f, of):
+    m = swing()
+    m.actuator("kink", m["A"], f)
+    assert m.equilibrium().ok
+    with pytest.raises(cd.ModelError, match=f"not smooth functions of the {of} .* look at the loads 'kink'"):
+        m.linearize()

@@ -22,9 +22,10 @@ from cardan.analysis.equilibrium import LARGEST_STEP, NEAR, SHORTENINGS, SMALLES
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.result import AssemblyResult
 from cardan.analysis.starts import start_angles
-from cardan.analysis.vibration import AT_REST, IN_EQUILIBRIUM, Linearization, with_modes
+from cardan.analysis.vibration import AT_REST, CORNER, IN_EQUILIBRIUM, LEAST_DAMPING, Linearization, with_modes
 from cardan.coordinates.rates import at_origins
-from cardan.dynamics.elastic import PROBE, TINY, WEIGHTS, ElasticEquations, refuse_items
+from cardan.dynamics.elastic import PROBE, TINY, ElasticEquations, refuse_items
+from cardan.dynamics.static_forces import RATE_PROBES, SMOOTH, slope
 from cardan.errors import ModelError
 from cardan.system import check
 from cardan.system.drawing import Drawing
@@ -32,10 +33,14 @@ from cardan.system.formulas import drawn_at
 from cardan.system.state import FloatArray
 
 INDIFFERENT: Final = 1e-9  # of the largest stiffness: a smaller one is zero
+ROUNDING: Final = 1e-9  # of the largest elastic stiffness: slopes of loads are compared with no less
 
 
 class _Rest:
-    """Forces and stiffness along the free motions in a pose z."""
+    """Forces and stiffness along the free motions in a pose z.
+
+    ``corners``: by what was asked for, the largest jump of a slope, and the unit that it is compared with.
+    """
 
     def __init__(self, e: ElasticEquations, z: FloatArray) -> None:
         self.e, self.z = e, z
@@ -46,6 +51,7 @@ class _Rest:
         J = e.jacobian(z) * e.scales
         self.multipliers = np.linalg.lstsq(J.T, (Q - strain) * e.scales, rcond=1e-13)[0]
         self.force: FloatArray = self.free.T @ (Q - strain)
+        self.corners: dict[str, tuple[float, float]] = {}
         self.load = float(np.linalg.norm(Q * e.scales) + np.linalg.norm(strain * e.scales))
 
     def stiffness(self) -> FloatArray:
@@ -56,22 +62,49 @@ class _Rest:
             return self.free.T @ (e.applied(z, self.still) - e.jacobian(z).T @ self.multipliers)
 
         found = self.free.T @ e.elastic("stiffness") @ self.free
-        return np.asarray(found - slopes(self.free, e.scales, lambda step: rest(e.problem.retract(self.z, step))))
+        of_loads, jump = slopes(self.free, e.scales, lambda step: rest(e.problem.retract(self.z, step)))
+        unit = max(float(np.abs(of_loads).max(initial=0.0)), ROUNDING * float(np.abs(found).max(initial=0.0)))
+        self.corners["coordinates"] = jump, self.load + unit
+        return np.asarray(found - of_loads)
 
     def damping(self) -> FloatArray:
-        """D_N, shape (freedoms, freedoms)."""
-        e = self.e
+        """D_N, shape (freedoms, freedoms): by smaller probes, until friction of loads is linear in them."""
+        e, of_loads, jump = self.e, np.zeros((self.free.shape[1],) * 2), np.inf
         found = self.free.T @ e.elastic("damping") @ self.free
-        return np.asarray(found - slopes(self.free, e.scales, lambda v: self.free.T @ e.applied(self.z, v)))
+        for probe in RATE_PROBES:
+            before = of_loads
+            of_loads, jump = slopes(self.free, e.scales, lambda v: self.free.T @ e.loads(self.z, v), probe)
+            if np.abs(of_loads - before).max(initial=0.0) <= SMOOTH * np.abs(of_loads).max(initial=0.0):
+                break
+        else:
+            jump = np.inf
+        self.corners["rates"] = jump, max(float(np.abs(of_loads).max(initial=0.0)), LEAST_DAMPING * self.load, TINY)
+        return np.asarray(found - of_loads)
+
+    def check_smooth(self, drawing: Drawing) -> None:
+        """ModelError if the slope of a force jumps."""
+        for of, (jump, unit) in self.corners.items():
+            if jump > CORNER * unit:
+                names = [one.name for one in drawing.contents.loads.values() if one.action.function is not None]
+                names += [name for name in _rough(drawing) if of == "rates"]
+                raise ModelError(
+                    f"the forces are not smooth functions of the {of} in this state: a slope jumps by "
+                    f"{jump / unit:.2g} of the largest; look at the loads {', '.join(map(repr, names))}: a function "
+                    "that jumps or has a corner there must be made smooth, or left out of a copy"
+                )
 
 
-def slopes(motions: FloatArray, scales: FloatArray, read: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """∂read/∂y at zero, for steps along motions, shape (values, motions)."""
-    found = []
+def slopes(
+    motions: FloatArray, scales: FloatArray, read: Callable[[FloatArray], FloatArray], probe: float = PROBE
+) -> tuple[FloatArray, float]:
+    """∂read/∂y at zero, for steps along motions, shape (values, motions); and the largest jump of it, if it jumps."""
+    found, jump = [], 0.0
     for motion in motions.T:
-        h = PROBE / max(float(np.abs(motion / scales).max()), TINY)
-        found.append(sum(weight / (12.0 * h) * read(k * h * motion) for k, weight in WEIGHTS))
-    return np.array(found).reshape(motions.shape[1], -1).T
+        h = probe / max(float(np.abs(motion / scales).max()), TINY)
+        own, corner = slope([read(k * h * motion) for k in range(-2, 3)], h)
+        found.append(own)
+        jump = max(jump, corner)
+    return np.array(found).reshape(motions.shape[1], -1).T, jump
 
 
 def _assembled(drawing: Drawing, start: Any, tolerance: float) -> AssemblyResult:
@@ -179,6 +212,7 @@ def linearize(drawing: Drawing, start: Any, tolerance: float) -> Linearization:
             f"the state is not an equilibrium: that is about {away:.2g} rad, or of the extent, away; pass "
             "m.equilibrium(state).state"
         )
+    rest.check_smooth(drawing)
     y = len(K)
     least = (
         np.linalg.eigvalsh(M / np.sqrt(np.outer(np.diag(M), np.diag(M)))).min(initial=1.0)

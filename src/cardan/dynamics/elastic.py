@@ -223,6 +223,13 @@ class ElasticEquations:
             Q[: self.first] += self._loads(z, v, A)
         return Q
 
+    def loads(self, z: FloatArray, v: FloatArray) -> FloatArray:
+        """Loads without gravity, beside which small ones would be rounded, shape (unknowns,)."""
+        found = np.zeros_like(v)
+        if self._loaded.forces is not None:
+            found[: self.first] = self._loads(z, v, self._turns(z))
+        return found
+
     def _loads(self, z: FloatArray, v: FloatArray, A: FloatArray) -> FloatArray:
         """Forces of loads, from the centres of mass and principal axes to the reference frames."""
         e = self._loaded

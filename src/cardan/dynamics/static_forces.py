@@ -251,7 +251,7 @@ class AtRest(Integration):
         slopes, retract = [], self.equations.problem.retract
         for motion in motions.T:
             h = PROBE / self.size(motion)
-            slopes.append(_slope([free.T @ force(retract(self.q, k * h * motion)) for k in range(-2, 3)], h))
+            slopes.append(slope([free.T @ force(retract(self.q, k * h * motion)) for k in range(-2, 3)], h))
         found = np.array([a for a, _ in slopes]).reshape(len(slopes), free.shape[1]).T
         return found, max([b for _, b in slopes], default=0.0)
 
@@ -281,7 +281,7 @@ class AtRest(Integration):
 
         for motion in poses.T:
             h = PROBE / self.size(motion)
-            slopes.append(_slope([moved(k * h * motion) if k else g for k in range(-2, 3)], h))
+            slopes.append(slope([moved(k * h * motion) if k else g for k in range(-2, 3)], h))
         self.place(here)
         found = -np.array([a for a, _ in slopes]).reshape(len(slopes), g.size).T
         return found, max([b for _, b in slopes], default=0.0)
@@ -297,7 +297,7 @@ class AtRest(Integration):
             for motion in free.T:
                 h = probe / self.size(motion)
                 rates_of = [k * h * motion for k in range(-2, 3)]
-                slopes.append(_slope([free.T @ forces.total(self.time, self.q, v) for v in rates_of], h))
+                slopes.append(slope([free.T @ forces.total(self.time, self.q, v) for v in rates_of], h))
             found = -np.array([a for a, _ in slopes]).reshape(found.shape).T
             corner = max([b for _, b in slopes], default=0.0)
             if np.abs(found - before).max(initial=0.0) <= SMOOTH * np.abs(found).max(initial=0.0):
@@ -325,7 +325,7 @@ def null_space(matrix: FloatArray) -> FloatArray:
     return basis
 
 
-def _slope(values: list[FloatArray], h: float) -> tuple[FloatArray, float]:
+def slope(values: list[FloatArray], h: float) -> tuple[FloatArray, float]:
     """Derivative of fourth order from values at −2h … 2h; and the jump of the derivative, if there is a corner at 0.
 
     With s₁, s₂ the second differences over h and 2h, 2 s₁ − s₂/2 vanishes for a smooth function.
