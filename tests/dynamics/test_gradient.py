@@ -665,6 +665,22 @@ def test_gradients_by_parameters_are_those_of_differences() -> None:
         own["L"]
 
 
+def test_a_parameter_that_locks_redundant_joints_is_refused() -> None:
+    """d shifts one of two coaxial bearings on a turned body, both shifts both of them."""
+    m = cd.Mechanism("two bearings", gravity=(0.0, -9.81, 0.0))
+    d, both, away = (m.parameter(name, 0.0) for name in ("d", "both", "away"))
+    turned = euler.from_axis_angle(X, 0.3)
+    tensor = euler.matrix(turned) @ inertia(0.01, 0.02, 0.03) @ euler.matrix(turned).T
+    arm = m.body("arm", mass=1.0, center=(0.4, 0.0, 0.1), inertia=tensor)
+    m.revolute("A", m.ground.frame((both, 0.0, 0.0)), arm.frame((0.0, away, 0.0)))
+    m.revolute("B", m.ground.frame((both + d, 0.0, 1.0)), arm.frame((0.0, away, 1.0)))
+    found = m.simulate(0.05, step=STEP).gradient(cd.final(lambda s: s["arm"].velocity.x + s["arm"].position.x))
+    with pytest.raises(cd.ModelError, match="'d' is not known: a change of it locks"):
+        found["d"]
+    assert found["both"] == pytest.approx(1.0, rel=1e-8)
+    assert np.isfinite(found["away"])
+
+
 def test_an_objective_gives_values_and_gradients_of_runs() -> None:
     m = with_parameters()
     cost = formula_cost(m)

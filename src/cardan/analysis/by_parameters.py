@@ -23,6 +23,7 @@ from cardan.system.system import System
 if TYPE_CHECKING:
     from cardan.analysis.gradient import Gradient
 
+FRAME: Final = 4  # most numbers of a feature
 MASSES: Final = ("mass", "center", "inertia")
 
 
@@ -35,11 +36,34 @@ def by_parameters(gradient: Gradient, drawing: Drawing) -> dict[str, float]:
     bars = _Bars(gradient)
     nodes = [feed.node for feed in found] + [node for node, _ in gradient.read_by_cost]
     given = np.array([bars.of(feed) for feed in found] + [bar for _, bar in gradient.read_by_cost])
-    total = given @ slopes(drawing.values, nodes, names) if nodes else np.zeros(len(names))
+    rates = slopes(drawing.values, nodes, names) if nodes else np.zeros((0, len(names)))
+    total = given @ rates
+    if gradient._simulation._redundant:
+        changes = [(feed, rate) for feed, rate in zip(found, rates, strict=False) if feed.field.startswith("relation ")]
+        for k in range(len(names)):
+            if gradient._is_locking(_change(gradient, [(feed, float(rate[k])) for feed, rate in changes])):
+                total[k] = np.nan
     lost = sorted(set(drawing.contents.used()[0]) - set(nodes))
     for name in drawing.values.book.parameters_of(lost):
         total[names.index(name)] = np.nan
     return dict(zip(names, total.tolist(), strict=True))
+
+
+def _change(gradient: Gradient, rates: list[tuple[Feed, float]]) -> FloatArray:
+    """Of the floats of the system, from those of numbers of joints."""
+    system, floats = gradient.tables()[0]
+    found = np.zeros(len(floats))
+    for feed, rate in rates:
+        rows = [k for k, row in enumerate(system.rows) if row.constraint == feed.item]
+        if not rows or not rate:
+            continue
+        start = int(system.starts[rows[int(feed.field.removeprefix("relation "))]])
+        place = int(system.ints[start + layout.PAR]) + feed.position
+        for k in range(max(0, place - FRAME + 1), min(len(floats), place + FRAME)):  # those of the same feature
+            unit = np.zeros(len(floats))
+            unit[k] = 1.0
+            found[k] += rate * _in_body_axes(system, start, feed.position, unit, gradient.principal_axes)
+    return found
 
 
 class _Bars:

@@ -42,6 +42,8 @@ from cardan.system.system import IntArray
 
 DEPENDENT: Final = 1e-10  # of the largest singular value: smaller ones are of redundant equations
 FOLLOWS: Final = 1e-7  # of ∂f: a larger rest that no motion removes means that a change locks the joints
+SMALL: Final = 1e-4  # a change of floats, for differences
+ROUNDED: Final = 1e-9  # of a change of floats: what their differences leave
 SAME_TIME: Final = 1e-9  # of a step
 MANY: Final = 1 << 40  # steps
 NUMBERS: Final = ("constant", "stiffness", "rest", "damping", "coulomb", "speed")  # of a LINEAR law
@@ -308,6 +310,20 @@ class Gradient:
             rest = change - left @ (left.T @ change)
             locking[end, axis] = np.linalg.norm(rest) > FOLLOWS * np.linalg.norm(change)
         return locking
+
+    def _is_locking(self, direction: FloatArray) -> bool:
+        """Whether a change of the floats of the system contradicts its equations at the start."""
+        largest = float(np.abs(direction).max(initial=0.0))
+        if not largest > 0.0:
+            return False
+        e, q, holding = self._simulation._equations, self._first_pose(), self._raw.holding
+        own = np.linalg.svd(e.problem.jacobian(q)[1][holding], full_matrices=False)
+        left = own[0][:, own[1] > FOLLOWS * own[1][0]]
+        sides = [self._raw.sweep.floats + sign * SMALL / largest * direction for sign in (0.5, -0.5)]
+        f = [e.problem.with_floats(floats).jacobian(q)[0][holding] for floats in sides]
+        change = (f[0] - f[1]) / SMALL
+        rest = float(np.linalg.norm(change - left @ (left.T @ change)))
+        return rest > max(FOLLOWS * float(np.linalg.norm(change)), ROUNDED)
 
     def _first_pose(self) -> FloatArray:
         return self._simulation._results[0, 1 : 1 + int(self._simulation._equations.coordinates)].copy()
