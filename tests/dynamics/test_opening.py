@@ -129,3 +129,41 @@ def test_retries_of_steps_obey_the_limit_of_time(monkeypatch):
     sim = m.simulate(0.05, m.state.with_rates([[3.0, 0.0, 0.0, 0.0, 0.0, 0.0]]), max_seconds=0.3)
     assert sim.status == "time limit"
     assert len(calls) > 3
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.3])
+@pytest.mark.parametrize("offset", [0.0, 0.05])
+@pytest.mark.parametrize("inertia", [{}, {"inertia": (0.0, 0.0, 0.0)}])
+def test_a_contact_that_would_turn_a_body_without_inertia_is_refused(friction, offset, inertia):
+    m = cd.Mechanism("point mass", gravity=(0.0, 0.0, -G))
+    body = m.body("ball", position=(0.0, 0.0, 0.2), mass=1.0, **inertia)
+    face = body.attach(cd.geometry.sphere(RADIUS), body.frame((offset, 0.0, 0.0)))
+    m.contact("on", m.ground.attach(cd.geometry.plane()), face, unilateral=True, friction=friction)
+    start = m.state.with_rates([[1e-3, 0.0, 0.0, 0.0, 0.0, 0.0]])
+    if friction or offset:
+        what = "friction" if friction else "force"
+        text = rf"contact 'on': its {what} would turn body 'ball', which has no inertia .*give it an inertia"
+        with pytest.raises(ModelError, match=text):
+            m.simulate(0.3, start, max_seconds=20.0)
+        return
+    sim = m.simulate(0.3, start, max_seconds=20.0)  # without a lever arm the spin has no effect
+    assert sim.ok
+    assert np.allclose(sim.states[-1].coordinates[0, :3], (3e-4, 0.0, RADIUS), atol=1e-9)
+
+
+@pytest.mark.parametrize("step", [None, 1e-3])
+@pytest.mark.parametrize("mass", [1.0, 1.1])
+@pytest.mark.parametrize(("restitution", "speeds"), [(0.0, [0.25] * 4), (1.0, [-0.5, 0.5, 0.5, 0.5])])
+def test_balls_in_a_row_that_are_hit_together_go_on_at_the_speeds_of_their_impact(restitution, speeds, mass, step):
+    m = cd.Mechanism("row", gravity=(0.0, 0.0, 0.0))
+    faces = []
+    for i in range(4):
+        body = m.body(f"b{i}", position=(0.2 * i - 0.3 * (i == 0), 0.0, 0.0), mass=mass, inertia=(0.01,) * 3)
+        faces.append(body.attach(cd.geometry.sphere(RADIUS)))
+        m.prismatic(f"s{i}", m.ground.frame(z=(1.0, 0.0, 0.0)), body.frame(z=(1.0, 0.0, 0.0)))
+    for i in range(3):
+        m.contact(f"c{i}", faces[i], faces[i + 1], unilateral=True, restitution=restitution)
+    start = m.state.with_rates([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]] + [[0.0] * 6] * 3)
+    sim = m.simulate(1.0, start, step=step, max_seconds=20.0)
+    assert sim.ok, sim.reason
+    assert np.allclose([sim.rate(f"s{i}")[-1] for i in range(4)], speeds, atol=1e-9)

@@ -160,7 +160,10 @@ def _simulate(
     else:
         kind = GeneralizedAlpha if options.method == "generalized_alpha" else Integration
         run = kind(equations, q, v, first, outputs, end=end, settings=settings)
-    notes += massless.examine(run).notes
+    idle = massless.examine(run)
+    notes += idle.notes
+    if isinstance(run, OpeningRun):
+        run.refuse_turning(idle.basis)
     notes += joint_friction.notes(run) if isinstance(run, FrictionRun) else []
     code = run.begin()
     if run.control.redundant and code == tables.RUNNING:

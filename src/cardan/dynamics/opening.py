@@ -30,6 +30,7 @@ SEQUENCE: Final = 3  # hits with the same ratio of speeds make a sequence
 CROWD: Final = 8  # hits of a contact within SHORTEST, among those of others
 SAME_RATIO: Final = 1e-2  # of the ratio of speeds of two hits to e
 POLISHED: Final = 1e-6  # of the extent, or rad: a hit is not moved farther to the time at which the gap is zero
+LEVER: Final = 1e-9  # of the extent: a force with a smaller lever arm turns no body
 OVERLAP: Final = 1e-9  # of the extent: faces that overlap by more at the start are refused
 MOST_HITS: Final = 50_000  # of one run
 DENSE: Final = 1 + tables.LOCKED  # status of a run: too many hits
@@ -85,6 +86,29 @@ class OpeningRun(SlidingRun):
             if gap < -OVERLAP * self.control.length:
                 raise ModelError(
                     f"contact {opening.name!r}: the faces overlap by {-gap:.3g} m at the start; move them apart"
+                )
+
+    def refuse_turning(self, basis: FloatArray) -> None:
+        """ModelError if a force at a contact would turn a body that has no inertia against it, in the pose now.
+
+        basis: of the idle spins (:class:`cardan.dynamics.massless.Idle`).
+        """
+        if not basis.size:
+            return
+        e = self.equations
+        problem = e.problem.with_floats(self.floats)
+        twists = basis * problem.scales[problem.rows :][:, None]
+        spun = np.abs(basis).reshape(-1, tables.WIDTH, basis.shape[1]).max(axis=1)
+        jacobian = problem.jacobian(self.q)[1][e.equations]
+        for k, opening in enumerate(e.openings, start=self._first):
+            rows = [int(e.stop_table["equation"][k]), *self._tangents.get(k, ())]
+            turned = np.abs(jacobian[rows] @ twists).max(axis=0) > LEVER * float(self.control.length)
+            if turned.any():
+                body = e.system.names[int(spun[:, int(turned.argmax())].argmax())]
+                what = "friction" if opening.friction[0] > 0.0 else "force"
+                raise ModelError(
+                    f"contact {opening.name!r}: its {what} would turn body {body!r}, which has no inertia "
+                    "(0 kg m²) about that axis; give it an inertia: inertia= of m.body"
                 )
 
     def _polish(self, k: int) -> None:

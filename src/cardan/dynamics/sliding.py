@@ -17,7 +17,7 @@ from cardan.dynamics import friction, impacts, tables
 from cardan.dynamics.contact_events import ContactEvent, ContactEventKind
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.friction_tables import FADED, FREE, SHARED, SLIP, STICK, Friction, Grip
-from cardan.dynamics.integrate import FAILURES, RESTING, TABLEAUS, Integration, Mark
+from cardan.dynamics.integrate import FAILURES, LEAST_ACCELERATION, RESTING, TABLEAUS, Integration, Mark
 from cardan.dynamics.reactions import ROLLING
 from cardan.dynamics.tables import Pattern, Strip
 from cardan.lazy import LazyModule
@@ -196,6 +196,8 @@ class SlidingRun(Integration):
 
     def _choice(self, on: list[int], local: Local, accelerations: FloatArray) -> friction.Choice:
         """What contacts do that have these accelerations without their forces."""
+        rounding = LEAST_ACCELERATION * float(self.control.length)  # of rows with the factor FADED
+        accelerations = np.where(np.abs(accelerations) > rounding, accelerations, 0.0)
         speeds = np.hypot(local.u[:, 1], local.u[:, 2])
         still = RESTING * max(float(self.control.length), float(np.abs(self.v).max(initial=0.0)))
         slips = np.where(speeds[:, None] > still, local.u[:, 1:] / np.maximum(speeds, 1e-300)[:, None], 0.0)
